@@ -132,6 +132,23 @@ def test_only_what_is_listed_is_handed_out(tmp_path, data):
     assert answers["manifest.json"][1] == path.read_bytes()
 
 
+def test_a_file_of_the_recipe_is_served_if_the_manifest_names_it_beside_the_index(data, tmp_path):
+    shards, sha256, _ = data
+    content = b"weights"
+    (shards / "base.safetensors").write_bytes(content)
+    for place, served in (("https://example.org/tiny", True), ("https://example.org/other", False)):
+        base = {
+            "url": f"{place}/base.safetensors",
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "bytes": len(content),
+        }
+        body = lora() | {"sequence_length": 256}
+        body["base"] |= base
+        manifest = parse_manifest(raw(recipe=body, data__sha256=sha256))
+        files = served_files(manifest, shards, "m.json", tmp_path / "m.json", tmp_path / "m.json.sig")
+        assert (files.get("base.safetensors") == shards / "base.safetensors") is served
+
+
 def ask(server, name):
     with closing(http.client.HTTPConnection(server.removeprefix("http://"), timeout=10)) as connection:
         connection.request("GET", f"/{name}")

@@ -15,6 +15,7 @@ from hivemind.utils import MSGPackSerializer, get_dht_time
 from skep.worker.connection import guards
 from skep.worker.connection.auth import guarded
 from skep.worker.connection.quotas import ANSWERED, ANSWERED_PER_SECOND
+from skep.worker.connection.stored import OWN_BYTES
 from swarm_peers import wait_until
 from unguarded import unguarded_again
 
@@ -157,6 +158,21 @@ async def fill(_dht, its_node, to, count):
         await its_node.protocol.get_stub(to).rpc_store(request, timeout=ANSWER_SECONDS)
 
 
+async def hand_over_many(_dht, its_node, to, count):
+    """Run in a stock node's process: hand the node `to` so many records of 15.5 kB of one key over, as a neighbour does."""
+    found = DictionaryDHTValue()
+    for number in range(count):
+        found.store(f"{number}", MSGPackSerializer.dumps(b"x" * 15_500), get_dht_time() + LATE)
+    request = dht_pb2.StoreRequest(
+        keys=[DHTID.generate(source=KEY).to_bytes()],
+        subkeys=[DHTProtocol.IS_DICTIONARY],
+        values=[MSGPackSerializer.dumps(found)],
+        expiration_time=[get_dht_time() + LATE],
+        in_cache=[False],
+    )
+    await its_node.protocol.get_stub(to).rpc_store(request, timeout=ANSWER_SECONDS)
+
+
 async def answer(_dht, its_node, to):
     """Run in a stock node's process: the subkeys that the node `to` says that the key has; None if it cannot answer."""
     key = DHTID.generate(source=KEY)
@@ -172,6 +188,8 @@ def test_one_peer_cannot_fill_a_key_until_nobody_is_told_of_it(swarm, ours):
     hostile.run_coroutine(functools.partial(fill, to=honest.peer_id, count=300), return_future=True).result(120)
     told = hostile.run_coroutine(functools.partial(answer, to=honest.peer_id), return_future=True).result(30)
     assert (told is not None and honest.peer_id.to_bytes() in told) == ours
+    if ours:
+        assert len(told) <= 1 + OWN_BYTES // 15_500
 
 
 async def draw(_dht, its_node, to, times):
@@ -188,7 +206,9 @@ def test_one_peer_cannot_draw_answers_without_end(swarm, ours):
     hostile, enter = swarm
     honest = enter(ours=ours)
     declare(honest, LATE)  # till all is read, however slow the computer
-    hostile.run_coroutine(functools.partial(fill, to=honest.peer_id, count=100), return_future=True).result(120)
+    hostile.run_coroutine(functools.partial(hand_over_many, to=honest.peer_id, count=30), return_future=True).result(
+        120
+    )
     begun = get_dht_time()
     asked = functools.partial(draw, to=honest.peer_id, times=40)
     times, size = hostile.run_coroutine(asked, return_future=True).result(120)

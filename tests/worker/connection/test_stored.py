@@ -5,9 +5,11 @@ from types import SimpleNamespace
 import pytest
 from hivemind.dht import DHTID
 from hivemind.dht.crypto import RSASignatureValidator
+from hivemind.dht.protocol import DHTProtocol
 from hivemind.dht.storage import DictionaryDHTValue
 from hivemind.dht.validation import CompositeValidator, DHTRecord
 from hivemind.p2p import PeerID
+from hivemind.proto import dht_pb2
 from hivemind.utils import MSGPackSerializer, get_dht_time
 
 from skep.worker.connection import guards, stored
@@ -18,7 +20,14 @@ from skep.worker.connection.guards import (
     LONGEST_UNSIGNED_SECONDS,
     RecordGuard,
 )
-from skep.worker.connection.stored import ALL_BYTES, HANDED_BYTES, KEY_BYTES, RECORD_BYTES, SharedStorage
+from skep.worker.connection.stored import (
+    ALL_BYTES,
+    HANDED_BYTES,
+    KEY_BYTES,
+    NEIGHBOUR_BYTES,
+    RECORD_BYTES,
+    SharedStorage,
+)
 
 ONE = MSGPackSerializer.dumps(1)
 SIGNED = b"[owner:ssh-rsa key]"
@@ -61,6 +70,7 @@ def test_a_subkey_of_bytes_is_the_senders_id_or_has_a_key_that_signs():
     assert stored.belongs_to("text", PEER)
     assert not stored.belongs_to(PeerID(b"another").to_bytes(), PEER)
     assert not stored.belongs_to(b"", PEER)
+    assert not stored.belongs_to(b"[owner:ssh-rsa key", PEER)
     assert not stored.belongs_to(5, PEER)
 
 
@@ -100,11 +110,11 @@ class Node:
     def __init__(self):
         self.storage = SharedStorage()
 
-    def store(self, peer, key, subkey, value=ONE, seconds=60.0):
+    def store(self, peer, key, subkey, value=ONE, seconds=60.0, until=None):
         asked = stored.writer.set(peer)
         try:
             name = DHTID.generate(source=key)
-            return self.storage.store(name, value, get_dht_time() + seconds, subkey=subkey)
+            return self.storage.store(name, value, until or get_dht_time() + seconds, subkey=subkey)
         finally:
             stored.writer.reset(asked)
 
@@ -125,10 +135,41 @@ def taken(records):
     return sum(len(subkey) + len(value) for subkey, (value, _) in records.items())
 
 
-def test_a_peer_that_fills_a_key_loses_its_own_oldest_records_and_nobody_elses(node):
-    assert node.store(None, "key", "ours", LARGE)
+def test_a_peer_has_a_small_part_of_a_key_of_which_its_oldest_records_go(node):
     assert all(node.store(number, "key", f"{number}") for number in range(100))
     assert all(node.store("hostile", "key", f"large {number}", LARGE, 3000.0) for number in range(270))
+    assert all(node.store(None, "key", f"ours {number}", LARGE) for number in range(3))
+    found = node.under("key")
+    assert found.keys() == {*map(str, range(100)), "large 269", *(f"ours {number}" for number in range(3))}
+
+
+def test_a_record_that_another_peer_replaces_is_that_peers(node):
+    for number in range(100):
+        assert node.store("one", "key", f"{number}", LARGE)
+        assert node.store("another", "key", f"{number}", LARGE, 90.0)
+    assert set(node.under("key")) == {"99"}
+
+
+def test_a_neighbour_may_hand_over_records_of_many_peers_but_not_a_whole_key(node):
+    neighbour = stored.Neighbour("neighbour")
+    assert all(node.store(neighbour, "key", b"[owner:ssh-rsa %d]" % number) for number in range(400))
+    assert len(node.under("key")) == 400
+    assert all(node.store(neighbour, "key", b"[owner:ssh-rsa %d]" % number, LARGE) for number in range(400, 600))
+    assert NEIGHBOUR_BYTES / 2 < taken(node.under("key")) <= NEIGHBOUR_BYTES
+    assert node.store("neighbour", "key", "its own")
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"), [([b"name"], "peer"), ([b"name", DHTProtocol.IS_DICTIONARY], stored.Neighbour("peer"))]
+)
+def test_who_sends_whole_dictionaries_hands_over_others_records(tags, expected):
+    assert stored.writer_of(dht_pb2.StoreRequest(subkeys=tags), "peer") == expected
+
+
+def test_peers_that_fill_a_key_lose_their_oldest_records_and_nobody_elses(node):
+    assert node.store(None, "key", "ours", LARGE)
+    assert all(node.store(number, "key", f"{number}") for number in range(100))
+    assert all(node.store(f"hostile {number}", "key", f"large {number}", LARGE, 3000.0) for number in range(270))
     found = node.under("key")
     assert found.keys() >= {"ours", "large 269", *map(str, range(100))}
     assert "large 0" not in found
@@ -159,10 +200,10 @@ def test_all_keys_together_are_bounded_too(node):
 def test_what_has_expired_makes_room_first(node):
     now = get_dht_time()
     node.storage.store_subkey(DHTID.generate(source="key"), "short", LARGE, now + 0.2)
-    assert all(node.store("many", "key", f"{number}", LARGE) for number in range(125))
+    assert all(node.store(f"{number}", "key", f"{number}", LARGE) for number in range(125))
     while get_dht_time() <= now + 0.2:
         pass
-    assert node.store("many", "key", "last", LARGE)
+    assert node.store("last", "key", "last", LARGE)
     assert {"0", "last"} <= node.under("key").keys()
 
 
@@ -191,16 +232,15 @@ def test_keys_too_large_to_be_handed_over_keep_no_others_back(node):
 
 
 def test_records_that_have_expired_count_for_nothing_of_what_is_handed_over(node):
-    soon = 0.5
-    begun = get_dht_time()
+    soon = get_dht_time() + 0.5
     for key in ("first", "second"):
         assert node.store("honest", key, "lasting")
         for number in range(1500):
-            node.store(number, key, f"{number}", seconds=begun + soon - get_dht_time())
+            node.store(number, key, f"{number}", until=soon)
     for peer in ("one", "another"):
         assert all(node.store(peer, f"{peer} {number}", "lasting", LARGE) for number in range(60))
         assert node.store(peer, "run", peer)
-    while get_dht_time() <= begun + soon:
+    while get_dht_time() <= soon:
         pass
     handed = list(node.storage.items())
     keys = [key for key, _ in handed]

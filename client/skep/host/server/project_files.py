@@ -31,7 +31,7 @@ def find_files(recipe: Recipe, folder: Path | None) -> dict[str, Path]:
 
 
 def _found(wanted: FileRef, folder: Path | None) -> Path:
-    name = Path(urlsplit(wanted.address).path).name or wanted.sha256
+    name = _name(wanted.address) or wanted.sha256
     if folder is None:
         raise BadInput(
             Text("recipe_files.project_needed_build_model", name=wanted.name),
@@ -53,12 +53,18 @@ def _found(wanted: FileRef, folder: Path | None) -> Path:
     return path
 
 
+def _name(address: str) -> str:
+    return urlsplit(address).path.rpartition("/")[2]
+
+
 def served_files(manifest: Manifest, data: Path, name: str, text: Path, signature: Path) -> Mapping[str, Path]:
     """Each file by its name in requests. `name` is the manifest's, `text` and `signature` are its files here.
 
+    The recipe's files are served where the manifest names them beside the index: from elsewhere nobody asks for them here.
     Raises BadInput, DataError if the folder `data` does not contain the data that the manifest names.
     """
-    index_name = urlsplit(manifest.data.index).path.rpartition("/")[2]
+    place, _, _ = manifest.data.index.rpartition("/")
+    index_name = _name(manifest.data.index)
     index = _index(manifest, data / index_name)
     files = {name: text, f"{name}{SIGNATURE_SUFFIX}": signature, index_name: data / index_name}
     for shard in (*index.shards, *index.held_out):
@@ -69,6 +75,8 @@ def served_files(manifest: Manifest, data: Path, name: str, text: Path, signatur
                 Text("served_files.make_folder_shards_again_copy"),
             )
         files[path.name] = path
+    beside = [wanted for wanted in manifest.recipe.files if wanted.address.rpartition("/")[0] == place]
+    files |= {_name(wanted.address): _found(wanted, data) for wanted in beside}
     if manifest.by_invitation:  # which may be put there later, and is read for each request
         listed = revocation.file_name(manifest)
         files[listed] = data / listed

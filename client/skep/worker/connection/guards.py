@@ -153,7 +153,7 @@ def _keep_valid(protocol: DHTProtocol, key: bytes, records: DictionaryDHTValue) 
 
 def is_unsigned(subkey: object) -> bool:
     """Whether it is a peer's id, under which records are not signed."""
-    return isinstance(subkey, bytes) and stored.OWNER not in subkey
+    return isinstance(subkey, bytes) and not stored.is_signed(subkey)
 
 
 class RecordGuard(RecordValidatorBase):

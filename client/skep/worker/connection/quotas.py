@@ -120,7 +120,7 @@ async def _store(self: Any, request: dht_pb2.StoreRequest, context: P2PContext) 
     separate = stored.separate(request, sender)
     if not quotas.take(sender, max(0, sum(separate.counts) - count), 0):
         return _refusal(self, count)
-    asked = stored.writer.set(sender)
+    asked = stored.writer.set(stored.writer_of(request, sender))
     try:
         answer: dht_pb2.StoreResponse = await _stock_store(self, separate.request, context)
     finally:

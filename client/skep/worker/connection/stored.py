@@ -1,4 +1,4 @@
-"""What this peer's part of the DHT keeps of others' records: each peer's own ones, and so many of all together.
+"""What this peer's part of the DHT keeps of others' records: each peer's own ones, so many of each and of all together.
 
 Stock behaviour that this corrects, each covered by a test:
 - anybody may store a record under another peer's id, and one that lasts longer keeps that peer's own ones out: then no
@@ -6,13 +6,15 @@ Stock behaviour that this corrects, each covered by a test:
 - what a node was given for its cache hides what it stores, if it lasts longer;
 - a record that is refused because a later one is there ends that one at its own, earlier end;
 - one peer's records fill a key until an answer with them is longer than one may be, and all keys until no memory is left;
+  long before, each peer that looks for a group has to fetch and check all of the key's records, five times a second;
 - all that a node stores is handed to each one that it meets, in a single request, which is not delivered if it is too long.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict, deque
+import re
+from collections import Counter, defaultdict, deque
 from collections.abc import Hashable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from itertools import count, islice
 from typing import Any, Final
 
 from hivemind.dht import DHTID, protocol
+from hivemind.dht.crypto import RSASignatureValidator
 from hivemind.dht.protocol import DHTProtocol
 from hivemind.dht.storage import DHTLocalStorage, DictionaryDHTValue
 from hivemind.p2p import PeerID
@@ -39,14 +42,20 @@ ALL_BYTES: Final = 32 * 1024 * 1024
 """Of all records of all keys, counted so."""
 LEFT: Final = 0.875
 """The part that is left when they were too many, so that they are counted seldom."""
+OWN_BYTES: Final = 32 * 1024
+"""What one peer may have under a key. An honest one has one record, of 3 kB at most."""
+NEIGHBOUR_BYTES: Final = 512 * 1024
+"""What a neighbour may hand over of others' records under a key. They store them again themselves, most every few seconds."""
 FAIR_BYTES: Final = 16 * 1024
-"""What a peer may have under a key before its records go first; an honest one has one record, of 3 kB at most."""
+"""What a peer may have under a key before its records go first, when all together are too many."""
 ALL_FAIR_BYTES: Final = 64 * 1024
 """The same under all keys; an honest one has some."""
 HANDED_BYTES: Final = 3 * 1024 * 1024
 """Of what a node hands to one that it meets, in one request: p2pd delivers 4 MiB."""
 GHOSTS: Final = 64
 """Ended or replaced records in a storage's order of expiration, more than those that are there."""
+
+_SIGNED: Final = re.compile(RSASignatureValidator.PUBLIC_KEY_REGEX)
 
 writer: ContextVar[Hashable] = ContextVar("writer", default=None)
 """Who asks for what is stored now; None for this peer."""
@@ -57,12 +66,29 @@ def is_id(subkey: object) -> bool:
     return isinstance(subkey, bytes) and len(subkey) <= LONGEST_ID
 
 
+def is_signed(subkey: object) -> bool:
+    """Whether hivemind takes records under the subkey only with the signature of a key that is part of it."""
+    return isinstance(subkey, bytes) and _SIGNED.search(subkey) is not None
+
+
 def belongs_to(subkey: object, peer: PeerID) -> bool:
     """Whether the peer may store a record under the subkey.
 
     hivemind's subkeys of bytes are peers' ids and peers' public keys, under which records are signed.
     """
-    return isinstance(subkey, str) or (isinstance(subkey, bytes) and (OWNER in subkey or subkey == peer.to_bytes()))
+    return isinstance(subkey, str) or is_signed(subkey) or subkey == peer.to_bytes()
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Who hands over what it stores for others, as whole dictionaries."""
+
+    peer: Hashable
+
+
+def writer_of(request: dht_pb2.StoreRequest, sender: Hashable) -> Hashable:
+    """Whom the records of the request count for; a peer's own ones and others' are not in one request."""
+    return Neighbour(sender) if DHTProtocol.IS_DICTIONARY in request.subkeys else sender
 
 
 @dataclass(frozen=True)
@@ -123,6 +149,8 @@ class SharedStorage(DHTLocalStorage):
         """Who has stored each record; those stored last come last."""
         self._sizes = defaultdict[DHTID, int](int)
         """No less than the bytes of each key's records: those that have expired are in it until they are too many."""
+        self._shares = defaultdict[DHTID, Counter[Hashable]](Counter)
+        """The same of each peer."""
         self._size = 0
         """No less than those of all keys."""
 
@@ -132,8 +160,8 @@ class SharedStorage(DHTLocalStorage):
             return False  # hivemind's would end what is there at `expiration_time`
         if not super().store_subkey(key, subkey, value, expiration_time):
             return False
-        self._note(key, subkey, _size(subkey, value) - (_size(subkey, before.value) if before else 0))
-        self._make_room(key)
+        whose = self._note(key, subkey, _size(subkey, value), _size(subkey, before.value) if before else 0)
+        self._make_room(key, whose)
         _forget_ghosts(self)
         _forget_ghosts(self._of(key))
         return subkey in self._of(key).data
@@ -150,22 +178,40 @@ class SharedStorage(DHTLocalStorage):
             if left < RECORD_BYTES:
                 return
 
-    def _note(self, key: DHTID, subkey: Any, more: int) -> None:
-        writers = self._writers.pop(key, {})
-        writers.pop(subkey, None)
-        writers[subkey] = writer.get()
+    def _note(self, key: DHTID, subkey: Any, size: int, before: int) -> Hashable:
+        """A record of `size` bytes replaces one of `before`. Returns who has stored it."""
+        writers, whose = self._writers.pop(key, {}), writer.get()
+        self._shares[key][writers.pop(subkey, whose)] -= before
+        self._shares[key][whose] += size
+        writers[subkey] = whose
         self._writers[key] = writers
-        self._sizes[key] += more
-        self._size += more
+        self._sizes[key] += size - before
+        self._size += size - before
+        return whose
 
-    def _make_room(self, key: DHTID) -> None:
+    def _make_room(self, key: DHTID, whose: Hashable) -> None:
+        most = NEIGHBOUR_BYTES if isinstance(whose, Neighbour) else OWN_BYTES
+        if whose is not None and self._shares[key][whose] > most:
+            self._remove(_surplus({whose: self._held([key])[whose]}, most, FAIR_BYTES))
+            self._count(key)
         if self._sizes[key] > KEY_BYTES:
             self._remove(_surplus(self._held([key]), KEY_BYTES, FAIR_BYTES))
-            self._sizes[key] = self._counted(key)
+            self._count(key)
         if self._size > ALL_BYTES:
             self._remove(_surplus(self._held(list(self._writers)), ALL_BYTES, ALL_FAIR_BYTES))
-            self._sizes = defaultdict(int, {each: self._counted(each) for each in self._writers})
+            self._sizes.clear()
+            self._shares.clear()
+            for each in self._writers:
+                self._count(each)
             self._size = sum(self._sizes.values())
+
+    def _count(self, key: DHTID) -> None:
+        """Of the records that are there now."""
+        there, shares = self._of(key).data, self._shares[key]
+        shares.clear()
+        for subkey, whose in self._writers_of(key).items():
+            shares[whose] += _size(subkey, there[subkey].value)
+        self._sizes[key] = shares.total()
 
     def _of(self, key: DHTID) -> TimedStorage[Any, bytes]:
         """The records of the key that have not expired."""
@@ -177,7 +223,7 @@ class SharedStorage(DHTLocalStorage):
     def _writers_of(self, key: DHTID) -> dict[Any, Hashable]:
         """Who has stored each record of the key that has not expired."""
         there = self._of(key).data
-        return {subkey: each for subkey, each in self._writers[key].items() if subkey in there}
+        return {subkey: each for subkey, each in self._writers.get(key, {}).items() if subkey in there}
 
     def _counted(self, key: DHTID) -> int:
         return sum(_size(subkey, value) for subkey, (value, _) in self._of(key).items())
