@@ -6,7 +6,7 @@ import pytest
 from hivemind.p2p import PeerID
 
 from fakes import StillClock
-from skep.worker.connection.attendance import ABSENT_SECONDS, MOST_ASKED, PRESENT_SECONDS, Attendance
+from skep.worker.connection.attendance import ABSENT_SECONDS, DOUBT, MOST_ASKED, PRESENT_SECONDS, Attendance
 from skep.worker.connection.stored import LONGEST_ID
 
 SOON = 20.0
@@ -77,11 +77,20 @@ def test_of_many_peers_a_sample_is_asked_at_a_time_and_the_others_count_by_it():
     found = house.settled(*peers)
     (asked,) = house.asked
     assert len(asked) == MOST_ASKED
-    part = len(house.there.intersection(asked)) / MOST_ASKED
+    part = len(house.there.intersection(asked)) / (MOST_ASKED + DOUBT)
     assert {found[peer] for peer in peers if peer not in asked} == {part}
     for _ in range(20):
         found = house.settled(*peers)
     assert found == {peer: float(peer in house.there) for peer in peers}
+
+
+def test_one_answer_does_not_speak_for_invented_peers_that_are_others_each_time():
+    house = House()
+    house.connected = {"ann"}
+    for number in range(1, 6):
+        invented = [f"{number} {each}" for each in range(2 * MOST_ASKED)]
+        found = house.settled("ann", *invented)
+        assert {found[peer] for peer in invented} == {0.0, 1 / (1 + number * MOST_ASKED + DOUBT)}
 
 
 def test_among_many_those_with_a_connection_count_after_one_look_and_nobody_is_asked_twice_before_all_were():

@@ -237,6 +237,12 @@ def test_a_peer_that_nobody_has_met_counts_if_somebody_answers_under_its_id(expe
     assert found == {1: ANN, 3: claims[3], 4: Claim("invented", 100, 0, 0.0)}
 
 
+def test_where_that_is_not_known_it_counts_for_a_part_of_no_more_than_the_largest_of_those_that_we_have_met(experience):
+    claims = {1: ANN, 2: Claim("new", 100, 90, 9.0), 3: Claim("perhaps", 100, 10**12, 1e12)}
+    found = experience.believed(claims, OWN, NOW, there=lambda _peers: {"new": 1.0, "perhaps": 0.1}).claims
+    assert found == claims | {3: Claim("perhaps", 100, 6, pytest.approx(0.6))}
+
+
 def test_so_it_is_for_one_that_has_met_nobody_yet():
     claims = {number: Claim(f"invented {number}", 100, 50, 5.0) for number in range(50)} | {-1: ANN}
     found = Experience().believed(claims, OWN, NOW, there=of_those("ann")).claims

@@ -24,6 +24,8 @@ from skep.worker.connection.stored import LONGEST_ID
 
 MOST_ASKED: Final = 16
 """Peers without a connection, in one look. Of more peers than that, those that were not asked yet count by the part of the asked ones that answer."""
+DOUBT: Final = 16
+"""Peers that are taken for absent beside those that were asked, so that a few answers do not speak for many."""
 PRESENT_SECONDS: Final = 120.0
 """For how long an answer counts; a peer that has gone publishes no record any more."""
 ABSENT_SECONDS: Final = 15.0
@@ -55,8 +57,10 @@ class Attendance:
         """How far each of `peers` counts, 0..1, by what is known now; has those asked of which too little is."""
         self._ask_some([peer for peer in peers if len(peer) <= LONGEST_TEXT])
         seen = dict(self._seen)
-        known = [seen[peer][0] for peer in peers if peer in seen]
-        part = sum(known) / len(known) if known and len(peers) > MOST_ASKED else 0.0
+        answered, now = sum(seen[peer][0] for peer in peers if peer in seen), self._clock()
+        # also those whose records are gone: who invents peers need not invent the same ones for long
+        silent = sum(not there and now - at < PRESENT_SECONDS for there, at in seen.values())
+        part = answered / (answered + silent + DOUBT) if len(peers) > MOST_ASKED else 0.0
         unknown = {peer: part if len(peer) <= LONGEST_TEXT else 0.0 for peer in peers if peer not in seen}
         return {peer: float(seen[peer][0]) for peer in peers if peer in seen} | unknown
 

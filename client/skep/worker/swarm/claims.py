@@ -40,6 +40,11 @@ class Claim:
         """Samples in the epoch, if the rate has stayed as it was."""
         return self.samples + self.rate * self.age
 
+    def at_most(self, others: Collection[Claim]) -> Claim:
+        """The claim with no more samples, and no higher rate, than the largest of the others'."""
+        samples, rate = max(each.samples for each in others), max(each.rate for each in others)
+        return replace(self, samples=min(self.samples, samples), rate=min(self.rate, rate))
+
     def counting(self, part: float) -> Claim:
         """The claim with that part of its samples and of its rate."""
         return self if part == 1.0 else replace(self, samples=int(self.samples * part), rate=self.rate * part)

@@ -104,7 +104,7 @@ class Experience:
             reached = usual([*known.values(), *(claim for claim in strangers.values() if parts[claim.peer])])
             if not known:
                 strangers = self._with_the_most(strangers, parts, own)
-            strangers = self._as_far_as_there(strangers, parts, own)
+            strangers = self._as_far_as_there(strangers, parts, own, known.values())
             if not known:
                 return Believed(strangers, usual=reached)
             at_least = min(claim.epoch for claim in known.values())
@@ -143,14 +143,18 @@ class Experience:
         return {key: claim for key, claim in strangers.items() if claim.epoch <= max(highest, own.epoch)}
 
     def _as_far_as_there(
-        self, strangers: Mapping[Key, Claim], parts: Mapping[str, float], own: Claim
+        self, strangers: Mapping[Key, Claim], parts: Mapping[str, float], own: Claim, known: Collection[Claim]
     ) -> dict[Key, Claim]:
         """Each with the part of it that counts; of several records under one id, each counts for a part of that.
 
-        Of one of which it is not known that it is there only an epoch is believed that says nothing new.
+        Of one of which it is not known that it is there only an epoch is believed that says nothing new, and where we have
+        met some, no larger amounts than theirs or ours: a part of an amount without limits has none either.
         """
+        usual = [own, *known] if known else []
         return {
-            key: claim.counting(parts[claim.peer] / len(self._met.records_of(claim.peer)))
+            key: (claim if parts[claim.peer] == 1.0 or not usual else claim.at_most(usual)).counting(
+                parts[claim.peer] / len(self._met.records_of(claim.peer))
+            )
             for key, claim in strangers.items()
             if parts[claim.peer] == 1.0 or claim.epoch <= own.epoch
         }
