@@ -42,7 +42,7 @@ UNDONE = {
     "invented neighbours": (DHTProtocol, "update_routing_table", neighbours._stock_update),
     "false epoch": (PossibleEpochs, "highest", lambda *_, **__: math.inf),
     "false samples": (experience, "limited", lambda strangers, _: strangers),
-    "invented peers": (Experience, "_as_far_as_there", lambda _self, strangers, _parts, _own: dict(strangers)),
+    "invented peers": (Experience, "_as_far_as_there", lambda _self, strangers, *_: dict(strangers)),
     "false claims": (self_test_rounds, "is_credible", lambda _: True),
     "undecoded parts": (parts, "check", lambda *_: None),
     "bad parts": (CheckedReducer, "_check", lambda *_: None),
