@@ -1,5 +1,6 @@
 """Which records of others are accepted, and which of them are kept."""
 
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -25,6 +26,7 @@ from skep.worker.connection.stored import (
     HANDED_BYTES,
     KEY_BYTES,
     NEIGHBOUR_BYTES,
+    OWNER,
     RECORD_BYTES,
     SharedStorage,
 )
@@ -72,6 +74,12 @@ def test_a_subkey_of_bytes_is_the_senders_id_or_has_a_key_that_signs():
     assert not stored.belongs_to(b"", PEER)
     assert not stored.belongs_to(b"[owner:ssh-rsa key", PEER)
     assert not stored.belongs_to(5, PEER)
+
+
+def test_beginnings_of_a_key_that_signs_take_no_time():
+    begun = time.process_time()
+    assert not stored.belongs_to(OWNER * 500_000, PEER)
+    assert time.process_time() - begun < 1.0
 
 
 @pytest.mark.parametrize("part", ["value", "subkey"])
