@@ -26,6 +26,7 @@ from skep.worker.connection.stored import (
     HANDED_BYTES,
     KEY_BYTES,
     NEIGHBOUR_BYTES,
+    OWN_BYTES,
     OWNER,
     RECORD_BYTES,
     SharedStorage,
@@ -73,6 +74,8 @@ def test_a_subkey_of_bytes_is_the_senders_id_or_has_a_key_that_signs():
     assert not stored.belongs_to(PeerID(b"another").to_bytes(), PEER)
     assert not stored.belongs_to(b"", PEER)
     assert not stored.belongs_to(b"[owner:ssh-rsa key", PEER)
+    assert not stored.belongs_to(b"[owner:\n]", PEER)
+    assert not stored.belongs_to(b"[owner:]", PEER)
     assert not stored.belongs_to(5, PEER)
 
 
@@ -149,6 +152,14 @@ def test_a_peer_has_a_small_part_of_a_key_of_which_its_oldest_records_go(node):
     assert all(node.store(None, "key", f"ours {number}", LARGE) for number in range(3))
     found = node.under("key")
     assert found.keys() == {*map(str, range(100)), "large 269", *(f"ours {number}" for number in range(3))}
+
+
+def test_a_peer_that_fills_a_key_of_many_takes_little_time(node):
+    assert all(node.store(number, "key", f"{number}") for number in range(900))
+    value, begun = MSGPackSerializer.dumps(bytes(1000)), time.process_time()
+    assert all(node.store("hostile", "key", f"hostile {number}", value) for number in range(2000))
+    assert time.process_time() - begun < 2.0
+    assert len(node.under("key")) <= 900 + OWN_BYTES // 2000
 
 
 def test_a_record_that_another_peer_replaces_is_that_peers(node):

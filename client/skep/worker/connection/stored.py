@@ -40,6 +40,8 @@ ALL_BYTES: Final = 32 * 1024 * 1024
 """Of all records of all keys, counted so."""
 LEFT: Final = 0.875
 """The part that is left when they were too many, so that they are counted seldom."""
+OWN_LEFT: Final = 0.6
+"""The same of a single peer's records under a key: these are fewer, and the largest one stays."""
 OWN_BYTES: Final = 32 * 1024
 """What one peer may have under a key. An honest one has one record, of 3 kB at most."""
 NEIGHBOUR_BYTES: Final = 512 * 1024
@@ -66,7 +68,8 @@ def is_signed(subkey: object) -> bool:
     """Whether hivemind takes records under the subkey only with the signature of a key that is part of it."""
     # no regular expression: it takes the square of the length, which is not known to be small yet
     _, owner, rest = subkey.partition(OWNER) if isinstance(subkey, bytes) else (b"", b"", b"")
-    return bool(owner) and rest.find(b"]") > 0
+    end = rest.find(b"]", 1)
+    return bool(owner) and end > 0 and b"\n" not in rest[:end]
 
 
 def belongs_to(subkey: object, peer: PeerID) -> bool:
@@ -190,8 +193,12 @@ class SharedStorage(DHTLocalStorage):
     def _make_room(self, key: DHTID, whose: Hashable) -> None:
         most = NEIGHBOUR_BYTES if isinstance(whose, Neighbour) else OWN_BYTES
         if whose is not None and self._shares[key][whose] > most:
-            self._remove(_surplus({whose: self._held([key])[whose]}, most, FAIR_BYTES))
-            self._count(key)
+            records = self._stored_by(whose, key)
+            gone = list(_surplus({whose: records}, most, FAIR_BYTES, OWN_LEFT))
+            self._remove(gone)
+            self._shares[key][whose] = sum(record.size for record in records)
+            self._sizes[key] -= sum(record.size for record in gone)
+            self._size -= sum(record.size for record in gone)
         if self._sizes[key] > KEY_BYTES:
             self._remove(_surplus(self._held([key]), KEY_BYTES, FAIR_BYTES))
             self._count(key)
@@ -239,6 +246,12 @@ class SharedStorage(DHTLocalStorage):
                 held[each].append(_Record(next(numbers), key, subkey, _size(subkey, there[subkey].value)))
         return held
 
+    def _stored_by(self, whose: Hashable, key: DHTID) -> deque[_Record]:
+        """The records of one peer under the key, the oldest first."""
+        there, writers = self._of(key).data, self._writers_of(key)
+        subkeys = (subkey for subkey, each in writers.items() if each == whose)
+        return deque(_Record(n, key, each, _size(each, there[each].value)) for n, each in enumerate(subkeys))
+
     def _remove(self, records: Iterable[_Record]) -> None:
         for record in records:
             there, writers = self._of(record.key), self._writers[record.key]
@@ -260,15 +273,17 @@ def _size(subkey: bytes | str, value: bytes) -> int:
     return RECORD_BYTES + len(subkey) + len(value)
 
 
-def _surplus(held: dict[Hashable, deque[_Record]], limit: int, fair: int) -> Iterator[_Record]:
+def _surplus(held: dict[Hashable, deque[_Record]], limit: int, fair: int, left: float = LEFT) -> Iterator[_Record]:
     """What has to go if all together have more than `limit` bytes; what this peer has stored stays.
 
     Peers with fewer than `fair` bytes are equal: else one with a small record would outlast one that says more.
     """
     sizes = {who: sum(record.size for record in records) for who, records in held.items()}
     total = sum(sizes.values())
-    surplus = total - limit * LEFT if total > limit else 0.0
-    first = [(-(sizes[who] // fair), records[0].number, who) for who, records in held.items() if who is not None]
+    surplus = total - limit * left if total > limit else 0.0
+    first = [
+        (-(sizes[who] // fair), records[0].number, who) for who, records in held.items() if who is not None and records
+    ]
     heapq.heapify(first)
     while surplus > 0 and first:
         _, _, who = heapq.heappop(first)
