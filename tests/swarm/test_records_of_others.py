@@ -158,19 +158,12 @@ async def fill(_dht, its_node, to, count):
         await its_node.protocol.get_stub(to).rpc_store(request, timeout=ANSWER_SECONDS)
 
 
-async def hand_over_many(_dht, its_node, to, count):
+async def hand_over_many(dht, its_node, to, count):
     """Run in a stock node's process: hand the node `to` so many records of 15.5 kB of one key over, as a neighbour does."""
     found = DictionaryDHTValue()
     for number in range(count):
         found.store(f"{number}", MSGPackSerializer.dumps(b"x" * 15_500), get_dht_time() + LATE)
-    request = dht_pb2.StoreRequest(
-        keys=[DHTID.generate(source=KEY).to_bytes()],
-        subkeys=[DHTProtocol.IS_DICTIONARY],
-        values=[MSGPackSerializer.dumps(found)],
-        expiration_time=[get_dht_time() + LATE],
-        in_cache=[False],
-    )
-    await its_node.protocol.get_stub(to).rpc_store(request, timeout=ANSWER_SECONDS)
+    return await send(dht, its_node, to, (DHTProtocol.IS_DICTIONARY, MSGPackSerializer.dumps(found), LATE, False))
 
 
 async def answer(_dht, its_node, to):
@@ -206,9 +199,8 @@ def test_one_peer_cannot_draw_answers_without_end(swarm, ours):
     hostile, enter = swarm
     honest = enter(ours=ours)
     declare(honest, LATE)  # till all is read, however slow the computer
-    hostile.run_coroutine(functools.partial(hand_over_many, to=honest.peer_id, count=30), return_future=True).result(
-        120
-    )
+    handing = functools.partial(hand_over_many, to=honest.peer_id, count=30)
+    assert hostile.run_coroutine(handing, return_future=True).result(120) == [True]
     begun = get_dht_time()
     asked = functools.partial(draw, to=honest.peer_id, times=40)
     times, size = hostile.run_coroutine(asked, return_future=True).result(120)

@@ -185,7 +185,7 @@ def test_who_sends_whole_dictionaries_hands_over_others_records(tags, expected):
     assert stored.writer_of(dht_pb2.StoreRequest(subkeys=tags), "peer") == expected
 
 
-def test_peers_that_fill_a_key_lose_their_oldest_records_and_nobody_elses(node):
+def test_peers_that_fill_a_key_lose_their_oldest_records_and_others_none(node):
     assert node.store(None, "key", "ours", LARGE)
     assert all(node.store(number, "key", f"{number}") for number in range(100))
     assert all(node.store(f"hostile {number}", "key", f"large {number}", LARGE, 3000.0) for number in range(270))

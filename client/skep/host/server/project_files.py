@@ -60,7 +60,7 @@ def _name(address: str) -> str:
 def served_files(manifest: Manifest, data: Path, name: str, text: Path, signature: Path) -> Mapping[str, Path]:
     """Each file by its name in requests. `name` is the manifest's, `text` and `signature` are its files here.
 
-    The recipe's files are served where the manifest names them beside the index: from elsewhere nobody asks for them here.
+    The recipe's files, which `find_files` has checked, are served where the manifest names them beside the index.
     Raises BadInput, DataError if the folder `data` does not contain the data that the manifest names.
     """
     place, _, _ = manifest.data.index.rpartition("/")
@@ -75,8 +75,8 @@ def served_files(manifest: Manifest, data: Path, name: str, text: Path, signatur
                 Text("served_files.make_folder_shards_again_copy"),
             )
         files[path.name] = path
-    beside = [wanted for wanted in manifest.recipe.files if wanted.address.rpartition("/")[0] == place]
-    files |= {_name(wanted.address): _found(wanted, data) for wanted in beside}
+    beside = [_name(each.address) for each in manifest.recipe.files if each.address.rpartition("/")[0] == place]
+    files |= {file: data / file for file in beside}
     if manifest.by_invitation:  # which may be put there later, and is read for each request
         listed = revocation.file_name(manifest)
         files[listed] = data / listed

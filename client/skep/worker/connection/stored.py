@@ -67,9 +67,9 @@ def is_id(subkey: object) -> bool:
 def is_signed(subkey: object) -> bool:
     """Whether hivemind takes records under the subkey only with the signature of a key that is part of it."""
     # no regular expression: it takes the square of the length, which is not known to be small yet
-    _, owner, rest = subkey.partition(OWNER) if isinstance(subkey, bytes) else (b"", b"", b"")
+    rest = subkey.partition(OWNER)[2] if isinstance(subkey, bytes) else b""
     end = rest.find(b"]", 1)
-    return bool(owner) and end > 0 and b"\n" not in rest[:end]
+    return end > 0 and b"\n" not in rest[:end]
 
 
 def belongs_to(subkey: object, peer: PeerID) -> bool:
@@ -193,7 +193,7 @@ class SharedStorage(DHTLocalStorage):
     def _make_room(self, key: DHTID, whose: Hashable) -> None:
         most = NEIGHBOUR_BYTES if isinstance(whose, Neighbour) else OWN_BYTES
         if whose is not None and self._shares[key][whose] > most:
-            records = self._stored_by(whose, key)
+            records = self._held([key], whose)[whose]
             gone = list(_surplus({whose: records}, most, FAIR_BYTES, OWN_LEFT))
             self._remove(gone)
             self._shares[key][whose] = sum(record.size for record in records)
@@ -233,8 +233,8 @@ class SharedStorage(DHTLocalStorage):
     def _counted(self, key: DHTID) -> int:
         return sum(_size(subkey, value) for subkey, (value, _) in self._of(key).items())
 
-    def _held(self, keys: Iterable[DHTID]) -> dict[Hashable, deque[_Record]]:
-        """The records of each peer under the keys, the oldest first."""
+    def _held(self, keys: Iterable[DHTID], only: Hashable = None) -> dict[Hashable, deque[_Record]]:
+        """The records of each peer under the keys, or of `only` one of them, the oldest first."""
         held, numbers = defaultdict[Hashable, deque[_Record]](deque), count()
         for key in keys:
             there, writers = self._of(key).data, self._writers_of(key)
@@ -243,14 +243,9 @@ class SharedStorage(DHTLocalStorage):
             else:
                 del self._writers[key]
             for subkey, each in writers.items():
-                held[each].append(_Record(next(numbers), key, subkey, _size(subkey, there[subkey].value)))
+                if only is None or each == only:
+                    held[each].append(_Record(next(numbers), key, subkey, _size(subkey, there[subkey].value)))
         return held
-
-    def _stored_by(self, whose: Hashable, key: DHTID) -> deque[_Record]:
-        """The records of one peer under the key, the oldest first."""
-        there, writers = self._of(key).data, self._writers_of(key)
-        subkeys = (subkey for subkey, each in writers.items() if each == whose)
-        return deque(_Record(n, key, each, _size(each, there[each].value)) for n, each in enumerate(subkeys))
 
     def _remove(self, records: Iterable[_Record]) -> None:
         for record in records:

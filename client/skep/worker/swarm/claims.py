@@ -40,9 +40,8 @@ class Claim:
         """Samples in the epoch, if the rate has stayed as it was."""
         return self.samples + self.rate * self.age
 
-    def at_most(self, others: Collection[Claim]) -> Claim:
-        """The claim with no more samples, and no higher rate, than the largest of the others'."""
-        samples, rate = max(each.samples for each in others), max(each.rate for each in others)
+    def at_most(self, samples: int, rate: float) -> Claim:
+        """The claim with no more samples, and no higher rate, than these."""
         return replace(self, samples=min(self.samples, samples), rate=min(self.rate, rate))
 
     def counting(self, part: float) -> Claim:

@@ -150,14 +150,15 @@ class Experience:
         Of one of which it is not known that it is there only an epoch is believed that says nothing new, and where we have
         met some, no larger amounts than theirs or ours: a part of an amount without limits has none either.
         """
-        usual = [own, *known] if known else []
-        return {
-            key: (claim if parts[claim.peer] == 1.0 or not usual else claim.at_most(usual)).counting(
-                parts[claim.peer] / len(self._met.records_of(claim.peer))
-            )
-            for key, claim in strangers.items()
-            if parts[claim.peer] == 1.0 or claim.epoch <= own.epoch
-        }
+        samples = max(claim.samples for claim in (own, *known))
+        rate = max(claim.rate for claim in (own, *known))
+        counted = {}
+        for key, claim in strangers.items():
+            part = parts[claim.peer]
+            if part == 1.0 or claim.epoch <= own.epoch:
+                bounded = claim if part == 1.0 or not known else claim.at_most(samples, rate)
+                counted[key] = bounded.counting(part / len(self._met.records_of(claim.peer)))
+        return counted
 
     def _beside_met(self, known: Mapping[Key, Claim], strangers: Mapping[Key, Claim], own: Claim) -> dict[Key, Claim]:
         """Those of peers that we have met, and of which no claimed data is missing, in full; the others limited by these."""
