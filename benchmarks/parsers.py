@@ -20,6 +20,9 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+# as in the worker, before hivemind is imported: shared memory needs no process of its own
+os.environ["HIVEMIND_MEMORY_SHARING_STRATEGY"] = "file_descriptor"
+
 from report import HERE, Row, finish, say
 
 from generated_cases import MEGABYTES, PARSERS, SECONDS, Outcome, run

@@ -15,8 +15,6 @@ from skep.worker.process import processes
 
 # as in the worker; must be set before hivemind is imported
 processes.use_fork()
-# as in the worker: without it torch starts a torch_shm_manager, and aborts if that ends first
-os.environ["HIVEMIND_MEMORY_SHARING_STRATEGY"] = "file_descriptor"
 
 
 @pytest.fixture(autouse=True)

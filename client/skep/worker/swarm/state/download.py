@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import multiprocessing
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
@@ -21,15 +20,14 @@ from typing import Final, Protocol
 import msgspec
 import torch
 from google.protobuf.message import DecodeError
-from hivemind.compression import deserialize_torch_tensor
 from hivemind.p2p import P2PDaemonError, P2PHandlerError, PeerID
 from hivemind.proto import averaging_pb2, runtime_pb2
 from hivemind.utils import get_logger
-from hivemind.utils.streaming import STREAMING_CHUNK_SIZE_BYTES, combine_from_streaming
+from hivemind.utils.streaming import STREAMING_CHUNK_SIZE_BYTES
 
 from skep.core.text import Text
+from skep.worker.swarm.state.arriving import ArrivingTensor
 from skep.worker.swarm.state.asked import Asked, BrokenOffError, BusyError, SlowError, UnbelievedError
-from skep.worker.swarm.state.digests import begun
 from skep.worker.swarm.state.donor import Offer, Place
 from skep.worker.swarm.state.pieces import Piece, Refusal, check, unfit
 
@@ -140,18 +138,20 @@ class Partial:
     _ends: list[int] = field(default_factory=list)
     """The bytes up to the end of each whole tensor."""
     _digests: list[bytes] = field(default_factory=list)
-    _digest: hashlib.blake2b | None = None
-    """That of the parts of the next tensor."""
-    _parts: list[runtime_pb2.Tensor] = field(default_factory=list)
-    _part_bytes: int = 0
+    _next: ArrivingTensor | None = None
+    """The tensor that is not whole yet."""
 
     @property
     def received(self) -> int:
         return (self._ends[-1] if self._ends else 0) + self._part_bytes
 
     @property
+    def _part_bytes(self) -> int:
+        return self._next.bytes if self._next else 0
+
+    @property
     def place(self) -> Place:
-        part = [self._digest.digest()] if self._digest else []
+        part = [self._next.digest] if self._next else []
         return Place(self.copy, len(self.tensors), self._part_bytes, (*self._digests, *part))
 
     @property
@@ -174,12 +174,8 @@ class Partial:
             return
         if part or not 0 <= tensors <= len(self.tensors):
             raise self._unlike(tensors)
-        self._drop_part()
+        self._next = None
         del self.tensors[tensors:], self._ends[tensors:], self._digests[tensors:]
-
-    def _drop_part(self) -> None:
-        """Forget what has arrived of an unfinished tensor."""
-        self._parts, self._part_bytes, self._digest = [], 0, None
 
     def _checked(self, metadata: bytes) -> int:
         if self.wanted.epochs is None:
@@ -204,19 +200,20 @@ class Partial:
         if number == len(self.wanted.pieces):
             raise self._unlike(number + 1)
         piece = self.wanted.pieces[number]
-        if bool(part.dtype) == bool(self._parts):
+        if bool(part.dtype) == bool(self._next):
             raise self._unlike(number)  # it ended before it was whole, or it begins in the middle
-        if self._digest is None:
+        if not self._next:
             self._check_first(number, piece, part)
-            self._digest = begun(part)
-        self._digest.update(part.buffer)
-        self._parts.append(part)
-        self._part_bytes += len(part.buffer)
+            self._next = ArrivingTensor(piece, part)
+        try:
+            self._next.add(part)
+        except ValueError:
+            raise self._unlike(number) from None
         self.taken += len(part.buffer)
         if self._part_bytes > piece.most_bytes:
             raise self._unlike(number)
-        if len(self._parts) >= self._parts[0].chunks:
-            self._finish(number, piece, self._digest.digest())
+        if self._next.frames >= self._next.chunks:
+            self._finish(number, piece, self._next)
         self.progress.note(self.received)
 
     def _check_first(self, number: int, piece: Piece, part: runtime_pb2.Tensor) -> None:
@@ -226,16 +223,16 @@ class Partial:
         if part.chunks > 1 + piece.most_bytes // STREAMING_CHUNK_SIZE_BYTES:
             raise self._unlike(number)
 
-    def _finish(self, number: int, piece: Piece, digest: bytes) -> None:
+    def _finish(self, number: int, piece: Piece, arrived: ArrivingTensor) -> None:
         try:
-            tensor = deserialize_torch_tensor(combine_from_streaming(self._parts)).detach()
+            tensor = arrived.tensor()
         except Exception:  # noqa: BLE001 - untrusted bytes: on any error they are not a tensor
             raise self._unlike(number) from None
         check(number, tensor, piece)
         self._ends.append(self.received)
         self.tensors.append(tensor)
-        self._digests.append(digest)
-        self._drop_part()
+        self._digests.append(arrived.digest)
+        self._next = None
 
     def _unlike(self, count: int) -> Refusal:
         return Refusal(

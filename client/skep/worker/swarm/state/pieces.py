@@ -41,6 +41,10 @@ class Piece:
         return str(self.dtype).removeprefix("torch.")
 
     @property
+    def bytes(self) -> int:
+        return self.dtype.itemsize * math.prod(self.shape)
+
+    @property
     def most_bytes(self) -> int:
         return max(4, self.dtype.itemsize) * math.prod(self.shape) + OVERHEAD_BYTES
 
