@@ -15,6 +15,7 @@ from hivemind.utils.asyncio import as_aiter
 
 from skep.worker.swarm.averaging.averagers import CheckedGradientAverager
 from skep.worker.swarm.averaging.groups import (
+    AVOIDED_BY_ONE_SECONDS,
     AVOIDED_SECONDS,
     GROUP_ID_BYTES,
     KEPT,
@@ -273,6 +274,21 @@ def test_the_memory_of_groupmates_is_bounded():
         assert peers.company.met == frozenset(range(KEPT, 2 * KEPT))
 
     asyncio.run(scene())
+
+
+def test_who_has_harmed_a_round_of_two_is_avoided_for_a_shorter_time_unless_it_has_harmed_others():
+    now = [0.0]
+    company = Company(None, None, clock=lambda: now[0])
+    company.avoid("a", alone=True)
+    company.avoid("b")
+    company.avoid("b", alone=True)
+    now[0] = AVOIDED_BY_ONE_SECONDS - 1
+    assert company.avoids("a")
+    now[0] = AVOIDED_BY_ONE_SECONDS
+    assert not company.avoids("a")
+    assert company.avoids("b")
+    now[0] = AVOIDED_SECONDS
+    assert not company.avoids("b")
 
 
 def test_who_has_harmed_a_round_is_avoided_for_a_time_and_few_are_remembered():

@@ -196,8 +196,7 @@ class PromptAllReduce(AllReduceRunner):
             self.tensor_part_container.register_failed_reducer(self.ordered_peer_ids.index(peer_id))
         elif isinstance(error, UnlikeOurs) and peer_id in self.sender_peer_ids:
             _log.warning("%s was banned from a round: %s", peer_id, error)
-            if {*self.ordered_peer_ids} - {self.peer_id, peer_id}:  # a group needs another member
-                self._company.avoid(peer_id)
+            self._company.avoid(peer_id, alone=not {*self.ordered_peer_ids} - {self.peer_id, peer_id})
             await super()._ban_sender(peer_id)  # also if it has all answers: what it returns is no good
             return
         elif error:
