@@ -101,6 +101,11 @@ def long_table(part):
     part.buffer = (1 << 40).to_bytes(8, "little") + bytes(4 * 256 + part.size[0])
 
 
+def endless(part):
+    """Of the right kind and size, but not finite."""
+    part.CopyFrom(serialize_torch_tensor(torch.full((VALUES // PARTS,), float("inf"))))
+
+
 BAD = (another_kind, whole_numbers, needs_a_gradient, another_shape, one_more, too_short, unknown_codec, long_table)
 
 
@@ -212,17 +217,29 @@ def test_a_part_that_would_take_much_memory_is_not_decoded_and_its_sender_banned
     assert peak < MUCH
 
 
-@pytest.mark.parametrize("change", BAD)
+@pytest.mark.parametrize("change", [*BAD, endless])
 def test_a_bad_part_bans_its_sender_and_the_others_average(change):
     async def round_():
         made = runner(PromptAllReduce, [OURS, THEIRS, THIRD], (1.0, 0.0, 0.0), Reducers(change))
         calls = (average(made), sends(made, THEIRS, change), sends(made, THIRD))
-        return made.banned_senders, (await asyncio.gather(*calls))[0]
+        changed, *_ = await asyncio.gather(*calls)
+        return made.banned_senders, changed, made._company.avoids(THEIRS)
 
-    banned, changed = asyncio.run(asyncio.wait_for(round_(), DEADLINE))
+    banned, changed, avoided = asyncio.run(asyncio.wait_for(round_(), DEADLINE))
     assert banned == {THEIRS}
     assert changed.tolist() == [0.5] * VALUES
     assert not changed.requires_grad
+    assert not avoided
+
+
+@pytest.mark.parametrize("change", [*BAD, endless])
+def test_a_peer_that_sends_such_a_part_is_avoided_if_it_was_alone_with_us(change):
+    async def round_():
+        made = runner(PromptAllReduce, [OURS, THEIRS], (1.0, 0.0), Reducers(change))
+        await asyncio.gather(average(made), sends(made, THEIRS, change))
+        return made.banned_senders, made._company.avoids(THEIRS)
+
+    assert asyncio.run(asyncio.wait_for(round_(), DEADLINE)) == ({THEIRS}, True)
 
 
 @pytest.mark.parametrize("change", BAD)

@@ -118,15 +118,33 @@ class PromptAllReduce(AllReduceRunner):
     async def _accumulate_parts_streaming(
         self, stream: AsyncGenerator[averaging_pb2.AveragingData, None], sender_index: int
     ) -> AsyncIterator[averaging_pb2.AveragingData]:
-        sizes = [shape.numel() for shape in self.tensor_part_reducer.part_shapes]
-        async with aclosing(checked(stream, sizes)) as parts:
+        async with aclosing(self._checked(stream, self.sender_peer_ids[sender_index])) as parts:
             async for answer in super()._accumulate_parts_streaming(parts, sender_index):
                 yield answer
 
+    async def _checked(
+        self, stream: AsyncGenerator[averaging_pb2.AveragingData, None], sender: PeerID
+    ) -> AsyncGenerator[averaging_pb2.AveragingData, None]:
+        sizes = [shape.numel() for shape in self.tensor_part_reducer.part_shapes]
+        try:
+            async with aclosing(checked(stream, sizes)) as parts:
+                async for part in parts:
+                    yield part
+        except UnlikeOurs:
+            self.tensor_part_reducer.unlike.add(sender)
+            raise
+
     async def _ban_sender(self, peer_id: PeerID) -> None:
         """As hivemind's, which also bans a peer that closes its stream once it has all answers."""
+        # among others the round goes on without it, and a stock peer may send such a part once
+        if self._is_of_two and peer_id in self.tensor_part_reducer.unlike:
+            self._company.avoid(peer_id, alone=True)
         if peer_id not in self._answered:
             await super()._ban_sender(peer_id)
+
+    @property
+    def _is_of_two(self) -> bool:
+        return len(self.ordered_peer_ids) <= 2  # noqa: PLR2004 - as its name says
 
     async def _generate_input_for_peer(self, peer_index: int) -> AsyncIterator[averaging_pb2.AveragingData]:
         async for message in self._told(super()._generate_input_for_peer(peer_index)):
@@ -196,7 +214,7 @@ class PromptAllReduce(AllReduceRunner):
             self.tensor_part_container.register_failed_reducer(self.ordered_peer_ids.index(peer_id))
         elif isinstance(error, UnlikeOurs) and peer_id in self.sender_peer_ids:
             _log.warning("%s was banned from a round: %s", peer_id, error)
-            self._company.avoid(peer_id, alone=not {*self.ordered_peer_ids} - {self.peer_id, peer_id})
+            self._company.avoid(peer_id, alone=self._is_of_two)
             await super()._ban_sender(peer_id)  # also if it has all answers: what it returns is no good
             return
         elif error:

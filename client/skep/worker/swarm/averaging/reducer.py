@@ -31,6 +31,8 @@ class CheckedReducer(TensorPartReducer):
         self._parts: list[Part] = []
         self.scaled = set[PeerID]()
         self.left_out = set[PeerID]()
+        self.unlike = set[PeerID]()
+        """Who has sent a part that cannot be used."""
         super().__init__(part_shapes, len(senders))
 
     def reset_accumulators(self) -> None:
@@ -41,7 +43,11 @@ class CheckedReducer(TensorPartReducer):
         self, sender_index: int, part_index: int, tensor_part: torch.Tensor, weight: float = 1.0
     ) -> torch.Tensor:
         """Return the combination of this part of all senders, once it is there. Raises AllreduceException."""
-        self._check(sender_index, part_index, tensor_part, weight)
+        try:
+            self._check(sender_index, part_index, tensor_part, weight)
+        except AllreduceException:
+            self.unlike.add(self._senders[sender_index])
+            raise
         self.num_parts_received[sender_index] += 1
         while part_index > self.current_part_index:
             await self._until_finished(self.current_part_future)
