@@ -15,7 +15,7 @@ from hivemind.utils.asyncio import as_aiter
 
 from skep.worker.swarm.averaging.averagers import CheckedGradientAverager
 from skep.worker.swarm.averaging.groups import (
-    AVOIDED_BY_ONE_SECONDS,
+    AVOIDED_BRIEFLY_SECONDS,
     AVOIDED_SECONDS,
     GROUP_ID_BYTES,
     KEPT,
@@ -276,15 +276,15 @@ def test_the_memory_of_groupmates_is_bounded():
     asyncio.run(scene())
 
 
-def test_who_has_harmed_a_round_of_two_is_avoided_for_a_shorter_time_unless_it_has_harmed_others():
+def test_who_is_avoided_briefly_is_so_no_shorter_if_it_is_avoided_for_longer():
     now = [0.0]
     company = Company(None, None, clock=lambda: now[0])
-    company.avoid("a", alone=True)
+    company.avoid("a", briefly=True)
     company.avoid("b")
-    company.avoid("b", alone=True)
-    now[0] = AVOIDED_BY_ONE_SECONDS - 1
+    company.avoid("b", briefly=True)
+    now[0] = AVOIDED_BRIEFLY_SECONDS - 1
     assert company.avoids("a")
-    now[0] = AVOIDED_BY_ONE_SECONDS
+    now[0] = AVOIDED_BRIEFLY_SECONDS
     assert not company.avoids("a")
     assert company.avoids("b")
     now[0] = AVOIDED_SECONDS

@@ -36,9 +36,10 @@ LOST_LOOK_SECONDS: Final = 0.5
 AVOIDED_SECONDS: Final = 300.0
 """How long a peer that has returned what no honest one does is neither taken into a group nor looked for. It may be mended
 by then. A group of others with it is no reason to stay away: it would lose the part that we average."""
-AVOIDED_BY_ONE_SECONDS: Final = 60.0
-"""The same if no third peer was in the group: a swarm of two averages nothing meanwhile. Not at all would be worse for a
-newcomer: while the others avoid a peer that harms their rounds, it would find that peer alone, round after round."""
+AVOIDED_BRIEFLY_SECONDS: Final = 60.0
+"""The same for a peer that has sent a part that cannot be averaged, as a stock peer may do once; and for one that was alone
+with us, as a swarm of two averages nothing meanwhile. Not at all would be worse for a newcomer: while the others avoid a peer
+that harms their rounds, it would find that peer alone, round after round."""
 
 LONGEST_CLAIM: Final = 4096
 """Bytes that a peer may say of itself for a round; a peer of skep or stock hivemind says about ten."""
@@ -138,12 +139,9 @@ class Company:
         for peer in list(self._met)[:-KEPT]:
             del self._met[peer]
 
-    def avoid(self, peer: PeerID, *, alone: bool = False) -> None:
-        """The peer has returned what no honest one does: a round with it would be lost again.
-
-        `alone`: no third peer was in the group.
-        """
-        seconds = AVOIDED_BY_ONE_SECONDS if alone else AVOIDED_SECONDS
+    def avoid(self, peer: PeerID, *, briefly: bool = False) -> None:
+        """The peer has returned or sent what no honest one does: a round with it would be lost again."""
+        seconds = AVOIDED_BRIEFLY_SECONDS if briefly else AVOIDED_SECONDS
         until = max(self._clock() + seconds, self._caught.pop(peer, -math.inf))
         self._caught[peer] = until
         for earlier in list(self._caught)[:-KEPT]:
