@@ -229,7 +229,17 @@ def test_a_bad_part_bans_its_sender_and_the_others_average(change):
     assert banned == {THEIRS}
     assert changed.tolist() == [0.5] * VALUES
     assert not changed.requires_grad
-    assert avoided
+    assert not avoided
+
+
+@pytest.mark.parametrize("change", [*BAD, endless])
+def test_a_peer_that_sends_such_a_part_is_avoided_if_it_was_alone_with_us(change):
+    async def round_():
+        made = runner(PromptAllReduce, [OURS, THEIRS], (1.0, 0.0), Reducers(change))
+        await asyncio.gather(average(made), sends(made, THEIRS, change))
+        return made.banned_senders, made._company.avoids(THEIRS)
+
+    assert asyncio.run(asyncio.wait_for(round_(), DEADLINE)) == ({THEIRS}, True)
 
 
 @pytest.mark.parametrize("change", BAD)

@@ -136,10 +136,16 @@ class PromptAllReduce(AllReduceRunner):
 
     async def _ban_sender(self, peer_id: PeerID) -> None:
         """As hivemind's, which also bans a peer that closes its stream once it has all answers."""
-        if peer_id in self.tensor_part_reducer.unlike:
+        # among others the round goes on without it; those that have got nothing from it would not avoid it, and be in
+        # another group than those that have
+        if self._is_of_two and peer_id in self.tensor_part_reducer.unlike:
             self._company.avoid(peer_id, briefly=True)
         if peer_id not in self._answered:
             await super()._ban_sender(peer_id)
+
+    @property
+    def _is_of_two(self) -> bool:
+        return len(self.ordered_peer_ids) <= 2  # noqa: PLR2004 - as its name says
 
     async def _generate_input_for_peer(self, peer_index: int) -> AsyncIterator[averaging_pb2.AveragingData]:
         async for message in self._told(super()._generate_input_for_peer(peer_index)):
@@ -209,7 +215,7 @@ class PromptAllReduce(AllReduceRunner):
             self.tensor_part_container.register_failed_reducer(self.ordered_peer_ids.index(peer_id))
         elif isinstance(error, UnlikeOurs) and peer_id in self.sender_peer_ids:
             _log.warning("%s was banned from a round: %s", peer_id, error)
-            self._company.avoid(peer_id, briefly=not {*self.ordered_peer_ids} - {self.peer_id, peer_id})
+            self._company.avoid(peer_id, briefly=self._is_of_two)
             await super()._ban_sender(peer_id)  # also if it has all answers: what it returns is no good
             return
         elif error:

@@ -37,9 +37,8 @@ AVOIDED_SECONDS: Final = 300.0
 """How long a peer that has returned what no honest one does is neither taken into a group nor looked for. It may be mended
 by then. A group of others with it is no reason to stay away: it would lose the part that we average."""
 AVOIDED_BRIEFLY_SECONDS: Final = 60.0
-"""The same for a peer that has sent a part that cannot be averaged, as a stock peer may do once; and for one that was alone
-with us, as a swarm of two averages nothing meanwhile. Not at all would be worse for a newcomer: while the others avoid a peer
-that harms their rounds, it would find that peer alone, round after round."""
+"""The same for one that was alone with us, as a swarm of two averages nothing meanwhile. Not at all would be worse for a
+newcomer: while the others avoid a peer that harms their rounds, it would find that peer alone, round after round."""
 
 LONGEST_CLAIM: Final = 4096
 """Bytes that a peer may say of itself for a round; a peer of skep or stock hivemind says about ten."""
