@@ -8,23 +8,35 @@ from hivemind.averaging.matchmaking import Matchmaking
 from skep.worker.swarm.averaging.groups import Company, Groups
 
 
-def searching(own, kind, *, client_mode=False, avoided=()):
+def company(heard=(), gone=()):
+    """Of a peer whose last rounds averaged with the peers of each of `heard`; all are connected but those of `gone`."""
+
+    async def connected():
+        return {peer for peers in heard for peer in peers} - set(gone)
+
+    made = Company(connected, None)
+    for peers in heard:
+        made.hear(peers)
+    return made
+
+
+def searching(own, kind, *, client_mode=False, avoided=(), heard=(), gone=(), dht=None, seconds=2.0):
     """That of the peer `own`, changed by `kind` if it is not None. To be called in an event loop."""
     search = Matchmaking(
         SimpleNamespace(peer_id=own),
         b"schema",
-        SimpleNamespace(peer_id=own, num_workers=1),
+        dht or SimpleNamespace(peer_id=own, num_workers=1),
         servicer_type=DecentralizedAverager,
         prefix="run",
         target_group_size=None,
         min_group_size=2,
-        min_matchmaking_time=2.0,
-        request_timeout=1.0,
+        min_matchmaking_time=seconds,
+        request_timeout=seconds / 2,
         client_mode=client_mode,
     )
     if kind:
-        company = Company(None, None)
+        known = company(heard, gone)
         for peer in avoided:
-            company.avoid(peer)
-        kind(search, Groups(dict), company)
+            known.avoid(peer)
+        kind(search, Groups(dict), known)
     return search

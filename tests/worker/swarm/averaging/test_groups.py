@@ -20,6 +20,7 @@ from skep.worker.swarm.averaging.groups import (
     GROUP_ID_BYTES,
     KEPT,
     LONGEST_CLAIM,
+    TRUSTED_ROUNDS,
     Company,
     Groups,
     is_credible,
@@ -274,6 +275,42 @@ def test_the_memory_of_groupmates_is_bounded():
         assert peers.company.met == frozenset(range(KEPT, 2 * KEPT))
 
     asyncio.run(scene())
+
+
+def test_a_group_has_to_have_half_of_the_last_round():
+    async def scene():
+        peers = Peers(connected="abcdxy")
+        company = peers.company
+        assert await company.is_too_few("x", "abc")  # nobody has been heard: of those that look for a group
+        assert not await company.is_too_few("x", "ax")
+        assert not await company.is_too_few("x", "")
+        company.hear("abcd")
+        assert await company.is_too_few("ax", "ax")
+        assert not await company.is_too_few("ab", "ax")
+        company.hear("")
+        assert await company.is_too_few("ax", "ax")
+        company.avoid("d")
+        company.avoid("c")
+        assert not await company.is_too_few("ax", "ax")
+        company.hear("abcx")
+        peers.connected = set("a")
+        assert not await company.is_too_few("a", "a")
+        peers.connected = None  # p2pd does not say
+        assert not await company.is_too_few("y", "a")
+
+    asyncio.run(scene())
+
+
+def test_who_has_delivered_its_data_is_trusted_for_some_rounds():
+    company = Company(None, None)
+    company.hear("a")
+    for _ in range(TRUSTED_ROUNDS - 1):
+        company.hear("b")
+        company.hear("")
+        assert company.trusts("a")
+    company.hear("b")
+    assert not company.trusts("a")
+    assert company.trusts("b")
 
 
 def test_who_is_avoided_briefly_is_so_no_shorter_if_it_is_avoided_for_longer():

@@ -1,9 +1,9 @@
 """What is believed of a leader that says who is in its group, with hivemind's search for a group. No network."""
 
 import asyncio
+import time
 
 import pytest
-from hivemind.averaging.matchmaking import MatchmakingException
 from hivemind.p2p import PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import MSGPackSerializer
@@ -14,6 +14,7 @@ from skep.worker.swarm.averaging.groups import EPOCH, GROUP_ID_BYTES
 from skep.worker.swarm.averaging.search import BoundedSearch
 
 OURS, LEADER, THIRD = PeerID(b"ours"), PeerID(b"leader"), PeerID(b"third")
+FRIENDS = [PeerID(b"a friend"), PeerID(b"another one")]
 GROUP = b"group".ljust(GROUP_ID_BYTES)
 
 
@@ -22,6 +23,8 @@ def claim(bandwidth=1.0, mode=0, data=None):
 
 
 OWN = claim(data={EPOCH: 5})
+NEEDED = 3.0
+"""Seconds of matchmaking and of a request: that long others may come."""
 MEMBERS = [(LEADER, claim()), (OURS, OWN), (THIRD, claim())]
 
 
@@ -29,22 +32,31 @@ class Step:
     data_for_gather = OWN
 
 
-def led(members, kind=BoundedSearch, avoided=()):
-    """The group that this peer believes to be in when its leader names these members and what they have said."""
+def led(members, kind=BoundedSearch, avoided=(), heard=(), waited=None):
+    """The group that this peer believes to be in when its leader names these members and what they have said.
 
-    async def follow():
-        search = searching(OURS, kind, avoided=avoided)
-        message = averaging_pb2.MessageFromLeader(
-            code=averaging_pb2.BEGIN_ALLREDUCE,
-            group_id=GROUP,
-            ordered_peer_ids=[peer.to_bytes() for peer, _ in members],
-            gathered=[said for _, said in members],
-        )
-        search.current_leader, search.step_control = LEADER, Step()
-        async with search.lock_looking_for_group, search.lock_request_join_group:
-            return await search.follower_assemble_group(LEADER, message)
+    `heard` as in `company`. The round has been due for `waited` seconds, or is not due yet.
+    """
 
-    return asyncio.run(follow())
+    async def scene():
+        search = searching(OURS, kind, avoided=avoided, heard=heard)
+        if waited is not None:
+            search.look_for_group.__self__._due = time.monotonic() - waited
+        return await follow(search, members)
+
+    return asyncio.run(scene())
+
+
+async def follow(search, members):
+    message = averaging_pb2.MessageFromLeader(
+        code=averaging_pb2.BEGIN_ALLREDUCE,
+        group_id=GROUP,
+        ordered_peer_ids=[peer.to_bytes() for peer, _ in members],
+        gathered=[said for _, said in members],
+    )
+    search.current_leader, search.step_control = LEADER, Step()
+    async with search.lock_looking_for_group, search.lock_request_join_group:
+        return await search.follower_assemble_group(LEADER, message)
 
 
 def test_a_leader_that_says_of_us_what_we_have_said_is_followed():
@@ -66,15 +78,44 @@ FALSE = {
 @pytest.mark.parametrize("members", FALSE.values(), ids=FALSE)
 def test_one_that_says_anything_else_is_not_and_stock_follows_it(members):
     assert led(members, kind=None).peer_ids == tuple(peer for peer, _ in members)
-    with pytest.raises(MatchmakingException):
-        led(members)
+    assert led(members) is None
 
 
 def test_nor_one_that_does_not_name_us():
-    with pytest.raises(MatchmakingException):
-        led([(LEADER, claim()), (THIRD, claim())])
+    assert led([(LEADER, claim()), (THIRD, claim())]) is None
 
 
 @pytest.mark.parametrize("avoided", [LEADER, THIRD])
 def test_one_with_a_peer_that_is_avoided_is_followed_since_the_others_count_on_us(avoided):
     assert led(MEMBERS, avoided=[avoided]).peer_ids == (LEADER, OURS, THIRD)
+
+
+def test_one_that_leads_only_strangers_is_not_followed_while_others_may_come():
+    strangers = {"heard": [FRIENDS]}
+    assert led(MEMBERS, **strangers) is None
+    assert led(MEMBERS, **strangers, waited=0.0) is None
+    assert led(MEMBERS, **strangers, waited=NEEDED - 1.1) is None
+    assert led(MEMBERS, **strangers, waited=NEEDED) is not None
+
+
+def test_one_like_us_may_have_begun_to_take_any_group_a_little_earlier():
+    """Peers learn up to half the time of matchmaking later than others that a round is due."""
+    assert led(MEMBERS, heard=[FRIENDS], waited=NEEDED - 0.9) is not None
+
+
+def test_one_that_leads_half_of_those_of_the_last_round_is_followed():
+    assert led(MEMBERS, heard=[[THIRD, FRIENDS[0]]]) is not None
+    assert led(MEMBERS, heard=[[THIRD, *FRIENDS]]) is None
+    assert led(MEMBERS, heard=[[THIRD, *FRIENDS], [THIRD]]) is not None
+
+
+@pytest.mark.parametrize("members", [MEMBERS, FALSE["we average nothing"]], ids=["strangers", "a lie"])
+def test_one_that_was_not_followed_is_not_asked_again_in_this_round(members):
+    async def scene():
+        search = searching(OURS, BoundedSearch, heard=[[LEADER, *FRIENDS]])
+        left_out = await search.group_key_manager.whom_to_leave_out()
+        assert not left_out(LEADER)
+        assert await follow(search, members[:2]) is None
+        assert left_out(LEADER)
+
+    asyncio.run(scene())

@@ -1,7 +1,11 @@
 """What is taken for averagers that search for a group: of the records under its key, and of a leader's answers. No network."""
 
 import asyncio
+import contextlib
+import math
+import time
 from types import SimpleNamespace
+from unittest.mock import AsyncMock
 
 import pytest
 from hivemind.averaging import DecentralizedAverager
@@ -10,12 +14,15 @@ from hivemind.p2p import PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import ValueWithExpiration, get_dht_time
 
-from searches import searching
+from searches import company, searching
 from skep.worker.connection.stored import LONGEST_ID
+from skep.worker.swarm.averaging.groups import Groups
 from skep.worker.swarm.averaging.search import BoundedSearch, UnhurriedKeys
 
 READY, LEFT = PeerID(b"\x12\x20" + bytes(32)), PeerID(b"\x12\x20" + bytes([1] * 32))
 OURS = PeerID(b"ours")
+NEEDED = 3.0
+"""Seconds of matchmaking and of a request: that long others may come."""
 SIGNED = b"[owner:ssh-rsa key]".ljust(LONGEST_ID + 1)
 RECORDS = {READY.to_bytes(): True, LEFT.to_bytes(): False, SIGNED: True, "text": True}
 UNTIL = 5.0
@@ -29,7 +36,7 @@ def found(kind, *, records=RECORDS, only_active=True, avoided=()):
         return answer if records else None
 
     keys = kind(SimpleNamespace(peer_id=READY, get=get), "run", "", None)
-    keys.avoids = avoided.__contains__
+    keys.whom_to_leave_out = AsyncMock(return_value=avoided.__contains__)
     return asyncio.run(keys.get_averagers("run.0b", only_active))
 
 
@@ -49,10 +56,13 @@ def test_where_nobody_has_searched_nobody_is_found():
 
 
 class Leader:
-    """In place of all leaders: takes a peer into its group, and the first one then sends it to another one."""
+    """In place of all leaders: takes a peer into its group, and the first one then sends it to another one.
 
-    def __init__(self, name):
-        self.name, self.asked, self.ended = name, [], 0
+    One that is `silent` ends the call instead.
+    """
+
+    def __init__(self, name=b"", *, silent=False):
+        self.name, self.silent, self.asked, self.ended = name, silent, [], 0
 
     def get_stub(self, _p2p, leader, *, namespace):
         assert namespace == "run"
@@ -66,6 +76,8 @@ class Leader:
     async def _answers(self):
         try:
             yield averaging_pb2.MessageFromLeader(code=averaging_pb2.ACCEPTED)
+            if self.silent:
+                return
             name = self.name if len(self.asked) == 1 else b""
             yield averaging_pb2.MessageFromLeader(code=averaging_pb2.GROUP_DISBANDED, suggested_leader=name)
             pytest.fail("more was read than the end of the group")
@@ -80,15 +92,163 @@ class Leader:
 )
 def test_whoever_is_named_by_what_can_be_no_peers_id_is_not_asked_and_stock_asks_it(monkeypatch, kind, name, others):
     leader = Leader(name)
-    monkeypatch.setattr(DecentralizedAverager, "get_stub", leader.get_stub)
-
-    async def ask():
-        search = searching(OURS, kind, client_mode=True)
-        search.step_control = SimpleNamespace(data_for_gather=b"")
-        search.potential_leaders.declared_expiration_time = get_dht_time() + 2.0
-        async with search.lock_looking_for_group:
-            assert await search._request_join_group(READY) is None
-
-    asyncio.run(ask())
+    asyncio.run(ask(monkeypatch, kind, leader))
     assert leader.asked == [READY, *others]
     assert leader.ended == len(leader.asked)  # as each call was when its group had ended
+
+
+def test_whoever_is_named_and_avoided_is_not_asked(monkeypatch):
+    leader = Leader(LEFT.to_bytes())
+    asyncio.run(ask(monkeypatch, BoundedSearch, leader, avoided=[LEFT]))
+    assert leader.asked == [READY]
+
+
+async def ask(monkeypatch, kind, leader, **known):
+    """A search that has asked READY once, in vain. `known` as in `searching`."""
+    monkeypatch.setattr(DecentralizedAverager, "get_stub", leader.get_stub)
+    search = searching(OURS, kind, client_mode=True, **known)
+    search.step_control = SimpleNamespace(data_for_gather=b"")
+    search.potential_leaders.declared_expiration_time = get_dht_time() + 2.0
+    async with search.lock_looking_for_group:
+        assert await search._request_join_group(READY) is None
+    return search
+
+
+def test_a_leader_that_lets_its_group_wait_is_not_asked_again_in_this_round(monkeypatch):
+    async def scene():
+        search = await ask(monkeypatch, BoundedSearch, Leader(silent=True))
+        assert await is_left_out(search, READY)
+        search = await ask(monkeypatch, BoundedSearch, Leader())
+        assert not await is_left_out(search, READY)  # it has said that there is no group
+
+    asyncio.run(scene())
+
+
+async def is_left_out(search, peer):
+    return (await search.group_key_manager.whom_to_leave_out())(peer)
+
+
+def test_while_peers_of_the_last_round_may_come_no_stranger_leads():
+    async def scene():
+        search = searching(OURS, BoundedSearch, heard=[[READY]])
+        assert await is_left_out(search, LEFT)
+        assert not await is_left_out(search, READY)
+        search.look_for_group.__self__._due = time.monotonic() - NEEDED
+        assert not await is_left_out(search, LEFT)
+        search = searching(OURS, BoundedSearch, heard=[[READY]], gone=[READY])
+        assert not await is_left_out(search, LEFT)
+
+    asyncio.run(scene())
+
+
+class Found:
+    """In place of the DHT: nobody else looks for a group."""
+
+    peer_id, num_workers = OURS, 1
+
+    async def get(self, _key, **_options):
+        return None
+
+    async def store(self, *_given, **_options):
+        return True
+
+
+class Due:
+    """A step, of a round that will be due."""
+
+    data_for_gather, deadline, scheduled_time = b"", None, 0.0
+
+    def get_timeout(self):
+        return None
+
+    async def wait_for_trigger(self):
+        await asyncio.sleep(3600.0)
+
+
+STRANGER, FRIEND = PeerID(b"a stranger"), PeerID(b"a friend")
+
+
+def follows(search, peer):
+    """A call with which the peer joins the group of `search`; it has ended when this peer has said what becomes of it."""
+    request = averaging_pb2.JoinRequest(
+        schema_hash=search.schema_hash, expiration=get_dht_time() + 60.0, group_key="run.0b"
+    )
+
+    async def join():
+        context = SimpleNamespace(remote_id=peer)
+        return [message.code async for message in search.rpc_join_group(request, context)]
+
+    return asyncio.create_task(join())
+
+
+@pytest.mark.parametrize("kind", [None, BoundedSearch], ids=["stock", "ours"])
+def test_a_group_with_strangers_alone_is_not_begun_while_others_may_come_and_stock_begins_it(kind):
+    async def scene():
+        search = searching(OURS, kind, heard=[[FRIEND]], dht=Found(), seconds=0.4)
+        look = asyncio.create_task(search.look_for_group(Due()))
+        await until(lambda: search.potential_leaders.declared_group_key)
+        declared = search.potential_leaders.declared_expiration_time
+        stranger = follows(search, STRANGER)
+        codes = await asyncio.wait_for(stranger, 5.0)
+        if kind is None:
+            assert (await look).peer_ids in [(OURS, STRANGER), (STRANGER, OURS)]
+            assert codes[-1] == averaging_pb2.BEGIN_ALLREDUCE
+            return
+        assert codes[-1] == averaging_pb2.GROUP_DISBANDED
+        assert not look.done()
+        await until(lambda: declared < search.potential_leaders.declared_expiration_time < math.inf)
+        friend, stranger = follows(search, FRIEND), follows(search, STRANGER)
+        assert set((await asyncio.wait_for(look, 5.0)).peer_ids) == {OURS, FRIEND, STRANGER}
+        assert (await friend)[-1] == (await stranger)[-1] == averaging_pb2.BEGIN_ALLREDUCE
+
+    asyncio.run(scene())
+
+
+def test_of_a_group_that_is_not_begun_nobody_is_left():
+    async def scene():
+        search = searching(OURS, BoundedSearch, heard=[[FRIEND]])
+        search.step_control = Due()
+        search.current_followers[STRANGER] = averaging_pb2.JoinRequest()
+        async with search.lock_looking_for_group, search.lock_request_join_group:
+            assert await search.leader_assemble_group() is None
+        assert not search.current_followers
+
+    asyncio.run(scene())
+
+
+def test_leaders_are_asked_on_after_a_group_that_was_not_begun():
+    async def scene():
+        search = searching(OURS, None)
+        search._request_join_potential_leaders = AsyncMock(side_effect=[None, None, "a group"])
+        BoundedSearch(search, Groups(dict), company())
+        assert await search._request_join_potential_leaders(Due()) == "a group"
+
+    asyncio.run(scene())
+
+
+def test_but_not_once_that_is_over():
+    """hivemind returns when it is cancelled."""
+
+    async def scene():
+        search, calls = searching(OURS, None), []
+
+        async def asked(_step):
+            calls.append(None)
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(3600.0)
+
+        search._request_join_potential_leaders = asked
+        BoundedSearch(search, Groups(dict), company())
+        asking = asyncio.create_task(search._request_join_potential_leaders(Due()))
+        await until(lambda: calls)
+        asking.cancel()
+        assert await asyncio.wait_for(asking, 5.0) is None
+        assert len(calls) == 1
+
+    asyncio.run(scene())
+
+
+async def until(condition):
+    async with asyncio.timeout(5.0):
+        while not condition():  # noqa: ASYNC110 - hivemind has no event for it
+            await asyncio.sleep(0.01)

@@ -32,6 +32,8 @@ KEPT: Final = 64
 """Number of groups that are remembered after their end, of groupmates, and of peers that are avoided."""
 LOST_LOOK_SECONDS: Final = 0.5
 """Between two questions to a groupmate that is waited for."""
+TRUSTED_ROUNDS: Final = 3
+"""A peer may lead us, rather than one that is unknown, for so many rounds after it has last delivered its data in one."""
 
 AVOIDED_SECONDS: Final = 300.0
 """How long a peer that has returned what no honest one does is neither taken into a group nor looked for. It may be mended
@@ -106,7 +108,7 @@ def from_message(told: bytes) -> int | None:
 
 
 class Company:
-    """Groupmates of earlier rounds, who of them is lost, and who is avoided.
+    """Groupmates of earlier rounds, who of them delivered its data, who is lost, and who is avoided.
 
     A connection is closed at once when a peer's process dies, and stays otherwise. One that hangs stays connected, and
     answers nothing. `connected` returns the peers that p2pd has a connection to, None if it does not say; `answers` asks
@@ -121,6 +123,8 @@ class Company:
     ) -> None:
         self._connected, self._answers, self._clock = connected, answers, clock
         self._met: dict[PeerID, None] = {}
+        self._heard: deque[frozenset[PeerID]] = deque(maxlen=TRUSTED_ROUNDS)
+        """Whose whole data was averaged with ours in each of the last rounds in which there was any."""
         self._caught: dict[PeerID, float] = {}
         """Until when a peer that has harmed a round is avoided."""
 
@@ -137,6 +141,27 @@ class Company:
                 self._met[peer] = None
         for peer in list(self._met)[:-KEPT]:
             del self._met[peer]
+
+    def hear(self, peers: Iterable[PeerID]) -> None:
+        """A round has averaged our data with that of these peers."""
+        if heard := frozenset(peers):
+            self._heard.append(heard)
+
+    def trusts(self, peer: PeerID) -> bool:
+        return any(peer in heard for heard in self._heard)
+
+    async def expected(self, looking: Iterable[PeerID] = ()) -> set[PeerID]:
+        """Who should be in our next group: the peers of our last round, or, where there was none, those `looking` for a group.
+
+        Of both those that are connected and not avoided; none if p2pd does not say.
+        """
+        last = {peer for peer in (self._heard[-1] if self._heard else looking) if not self.avoids(peer)}
+        return last and last & (await self._connected() or set())
+
+    async def is_too_few(self, members: Iterable[PeerID], looking: Iterable[PeerID]) -> bool:
+        """Whether a group of `members` lacks more than half of those that are expected."""
+        expected = await self.expected(looking)
+        return 2 * len(expected.intersection(members)) < len(expected)
 
     def avoid(self, peer: PeerID, *, briefly: bool = False) -> None:
         """The peer has returned or sent what no honest one does: a round with it would be lost again."""

@@ -3,8 +3,7 @@
 A request is checked by the authenticated peer id of its connection and the invitation for that id (`auth`).
 
 Stock behaviour that this corrects, each covered by a test: a round whose groupmate never sent anything "succeeds" with
-a group of two; a process keeps the memory of its largest round permanently. Whether a round counts is decided in
-`rounds`.
+a group of two; a process keeps the memory of its largest round permanently. `rounds` decides which rounds count.
 """
 
 from __future__ import annotations
@@ -336,6 +335,7 @@ class HonestAverager(DecentralizedAverager):
             gathered = Gathered(await super()._aggregate_with_group(group_info, min_vector_size, **kwargs))
             gathered.facts = all_of(self._seen)
             self._whole_rounds.value += gathered.facts.complete and bool(gathered.facts.heard)
+            self._company.hear(map(PeerID.from_base58, gathered.facts.heard))
             return gathered
         finally:
             await self._company.meet(group_info.peer_ids)

@@ -1,25 +1,29 @@
 """How an averager finds a group for a round.
 
 Stock behaviour that this corrects, each covered by a test: the search queries the DHT without a pause, and goes on
-until the round's time is up, also if no other peer is connected; a peer that has harmed a round is asked for the next; whatever a
-leader says of its group is believed, so that it may let us average nothing for others, or itself be several members, and
-alone decide what the average is; and whatever is found in the place of a peer's id is written as text, which takes the
-square of its length.
+until the round's time is up, also if no other peer is connected; a peer that has harmed a round is asked for the next; who
+declares to begin first leads everybody, also if nobody has ever had a round with it, and asks and leaves them waiting as
+often as it likes; a group of two is good enough, so that whoever comes first is alone with a stranger; whatever a leader
+says of its group is believed, so that it may let us average nothing for others, or itself be several members, and alone
+decide what the average is; and whatever is found in the place of a peer's id is written as text, which takes the square
+of its length.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import math
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from types import SimpleNamespace
 from typing import Any, Final
 
 from hivemind.averaging.control import StepControl
 from hivemind.averaging.group_info import GroupInfo
 from hivemind.averaging.key_manager import GroupKeyManager
-from hivemind.averaging.matchmaking import Matchmaking, MatchmakingException
+from hivemind.averaging.matchmaking import Matchmaking
 from hivemind.p2p import P2P, PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import get_dht_time
@@ -31,6 +35,11 @@ LOOK_SECONDS: Final = 0.2
 """Between two look-ups of group leaders."""
 NOBODY_SECONDS: Final = 0.3
 """Between two looks at whether anybody can come."""
+_log = logging.getLogger(__name__)
+
+
+async def _nobody() -> Callable[[PeerID], bool]:
+    return lambda _peer: False
 
 
 class UnhurriedKeys(GroupKeyManager):
@@ -44,8 +53,8 @@ class UnhurriedKeys(GroupKeyManager):
     """When the last look-up began; monotonic."""
     seen: frozenset[PeerID] = frozenset()
     """The averagers that the last look-up found."""
-    avoids: Callable[[PeerID], bool] = staticmethod(lambda _peer: False)
-    """Whether a peer is left out of what is found."""
+    whom_to_leave_out: Callable[[], Awaitable[Callable[[PeerID], bool]]] = staticmethod(_nobody)
+    """Called at each look-up: which of the peers that are found do not count."""
 
     # hivemind's signature
     async def get_averagers(self, group_key: str, only_active: bool) -> list[tuple[PeerID, float]]:  # noqa: FBT001
@@ -53,38 +62,47 @@ class UnhurriedKeys(GroupKeyManager):
         begun = time.monotonic()
         answer = await self.dht.get(group_key, latest=True, return_future=True)
         records = answer.value if answer and isinstance(answer.value, dict) else {}
+        left_out = await self.whom_to_leave_out()
         found = [
             (PeerID(subkey), record.expiration_time)
             for subkey, record in records.items()
-            if is_id(subkey) and (record.value or not only_active) and not self.avoids(PeerID(subkey))
+            if is_id(subkey) and (record.value or not only_active) and not left_out(PeerID(subkey))
         ]
         self.looked, self.seen = begun, frozenset(peer for peer, _expiration in found)
         return found
 
 
 class Leaders:
-    """Whom hivemind's search asks for a place in their group. What can be no peer's id is left out of their answers."""
+    """Whom hivemind's search asks for a place in their group. Of their answers is left out whom they name that is no peer,
+    or one that `refuses` says is not followed. `let_wait` is called with one that has accepted us, and then said nothing.
+    """
 
-    def __init__(self, kind: Any) -> None:
+    def __init__(self, kind: Any, refuses: Callable[[PeerID], bool], let_wait: Callable[[PeerID], object]) -> None:
         """`kind` is the averagers' class, which makes the stubs."""
-        self._kind = kind
+        self._kind, self._refuses, self._let_wait = kind, refuses, let_wait
 
     def get_stub(self, p2p: P2P, leader: PeerID, *, namespace: str) -> Any:
         """With the one call that the search makes."""
         stub = self._kind.get_stub(p2p, leader, namespace=namespace)
 
         async def join(request: averaging_pb2.JoinRequest) -> AsyncGenerator[averaging_pb2.MessageFromLeader, None]:
-            return _readable(await stub.rpc_join_group(request))
+            return self._said(leader, await stub.rpc_join_group(request))
 
         return SimpleNamespace(rpc_join_group=join)
 
-
-async def _readable(messages: Any) -> AsyncGenerator[averaging_pb2.MessageFromLeader, None]:
-    async with contextlib.aclosing(messages):
-        async for message in messages:
-            if not is_id(message.suggested_leader):
-                message.ClearField("suggested_leader")
-            yield message
+    async def _said(self, leader: PeerID, messages: Any) -> AsyncGenerator[averaging_pb2.MessageFromLeader, None]:
+        waiting = False
+        try:
+            async with contextlib.aclosing(messages):
+                async for message in messages:
+                    named = message.suggested_leader
+                    if not is_id(named) or self._refuses(PeerID(named)):
+                        message.ClearField("suggested_leader")
+                    waiting = message.code == averaging_pb2.ACCEPTED
+                    yield message
+        finally:
+            if waiting:
+                self._let_wait(leader)
 
 
 class BoundedSearch:
@@ -97,9 +115,19 @@ class BoundedSearch:
     def __init__(self, search: Matchmaking, groups: Groups, company: Company) -> None:
         """Replaces the methods of `search` that find and assemble a group."""
         self._search, self._groups, self._company = search, groups, company
+        self._spent = set[PeerID]()
+        """Leaders that are not followed again in this round: each costs no more of its time than once."""
+        self._step: StepControl | None = None
+        self._due = math.inf
+        """When the round was due; monotonic."""
+        self._waits = False
+        """Whether those of our last round may come, so that no stranger leads us."""
+        self._passed_over = False
+        """Whether there was a stranger, which may lead us when the time is up in which they come."""
         keys = search.group_key_manager
         self._keys = UnhurriedKeys(keys.dht, keys.prefix, keys.group_bits, keys.target_group_size)
-        self._keys.avoids = company.avoids
+        self._keys.whom_to_leave_out = self._whom_to_leave_out
+        self._ask = search._request_join_potential_leaders  # noqa: SLF001 - hivemind has no other way
         self._look, self._lead, self._follow = (
             search.look_for_group,
             search.leader_assemble_group,
@@ -108,12 +136,16 @@ class BoundedSearch:
         self._found: dict[StepControl, asyncio.Future[GroupInfo]] = {}
         self._looks = set[asyncio.Task[Any]]()
         search.group_key_manager = self._keys
-        search._servicer_type = Leaders(search._servicer_type)  # noqa: SLF001 - hivemind has no other way
+        search._servicer_type = Leaders(search._servicer_type, self._refuses, self._spent.add)  # noqa: SLF001 - as above
+        search._request_join_potential_leaders = self._ask_leaders  # noqa: SLF001 - as above
         search.look_for_group = self.look_for_group
         search.leader_assemble_group, search.follower_assemble_group = self._assemble, self._join
 
     async def look_for_group(self, step: StepControl) -> GroupInfo | None:
         """In place of hivemind's, which returns only after it has withdrawn our record from the DHT."""
+        if step is not self._step:
+            self._spent.clear()
+        self._step, self._due, self._passed_over = step, math.inf, False
         found = self._found[step] = asyncio.get_running_loop().create_future()
         look = asyncio.create_task(self._look(step))
         look.add_done_callback(self._looked)
@@ -142,38 +174,94 @@ class BoundedSearch:
 
     async def _wait_for_others(self, *ends: asyncio.Future[Any]) -> None:
         """Wait until one of `ends` is there, or nobody can come any more."""
-        due = time.monotonic()
-        needed = self._search.min_matchmaking_time + self._search.request_timeout
-        while time.monotonic() - due < (2 if self._has_company else 1) * needed:
+        self._due = due = time.monotonic()
+        while time.monotonic() - due < (2 if self._may_take_longer else 1) * self._needed:
             done, _ = await asyncio.wait(ends, timeout=NOBODY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
             if done or (self._nobody_seen_since(due) and await self._company.is_gone()):
                 return
+
+    @property
+    def _needed(self) -> float:
+        """Seconds in which peers in step meet."""
+        return float(self._search.min_matchmaking_time + self._search.request_timeout)
 
     @property
     def _has_company(self) -> bool:
         """A group is being gathered: its leader waits for as long as it has announced, which began before we were due."""
         return bool(self._search.current_followers or self._search.current_leader)
 
+    @property
+    def _may_take_longer(self) -> bool:
+        return self._has_company or self._passed_over or bool(self._spent)
+
     def _nobody_seen_since(self, due: float) -> bool:
         others = self._keys.seen - {self._search.peer_id} - self._company.met
         return self._keys.looked >= due and not others and not self._has_company
 
-    async def _assemble(self) -> GroupInfo:
+    async def _whom_to_leave_out(self) -> Callable[[PeerID], bool]:
+        self._waits = not self._takes_any() and bool(await self._company.expected())
+        return self._leaves_out
+
+    def _leaves_out(self, peer: PeerID) -> bool:
+        if self._is_passed_over(peer) and peer != self._search.peer_id:
+            self._passed_over = True
+        return self._refuses(peer)
+
+    def _refuses(self, peer: PeerID) -> bool:
+        """Whether the peer does not lead us now."""
+        return self._is_passed_over(peer) or peer in self._spent or self._company.avoids(peer)
+
+    def _is_passed_over(self, peer: PeerID) -> bool:
+        return self._waits and not self._company.trusts(peer)
+
+    def _takes_any(self, margin: float = 0.0) -> bool:
+        """Whether the time is up, but for so many seconds, in which peers in step come."""
+        return time.monotonic() - self._due >= self._needed - margin
+
+    async def _ask_leaders(self, step: StepControl) -> GroupInfo | None:
+        """Ask again when hivemind's own has ended because our group was not begun."""
+        own = asyncio.current_task()
+        while True:
+            group: GroupInfo | None = await self._ask(step)
+            if group is not None or (own and own.cancelling()):  # which hivemind ignores
+                return group
+
+    async def _is_too_few(self, members: Iterable[PeerID], margin: float = 0.0) -> bool:
+        """Whether to look on for others than these. `margin` as in `_takes_any`."""
+        return not self._takes_any(margin) and await self._company.is_too_few(
+            members, self._keys.seen - {self._search.peer_id}
+        )
+
+    async def _assemble(self) -> GroupInfo | None:
+        if await self._is_too_few(self._search.current_followers):
+            await self._search.leader_disband_group()
+            return None
         step = self._search.step_control
         return self._note(step, await self._lead())
 
-    async def _join(self, leader: PeerID, message: averaging_pb2.MessageFromLeader) -> GroupInfo:
-        if len(message.group_id) != GROUP_ID_BYTES:
-            raise MatchmakingException(f"{leader} named a group with an id of {len(message.group_id)} bytes")
+    async def _join(self, leader: PeerID, message: averaging_pb2.MessageFromLeader) -> GroupInfo | None:
         step = self._search.step_control
+        if wrong := self._is_wrong(leader, message):
+            _log.warning("%s is not followed: %s", leader, wrong)
+        # a leader like us has looked on for as long as we, and may have begun that earlier
+        elif not await self._is_too_few(map(PeerID, message.ordered_peer_ids), self._search.min_matchmaking_time / 2):
+            return self._note(step, await self._follow(leader, message))
+        self._spent.add(leader)
+        self._groups.end(message.group_id[:GROUP_ID_BYTES])  # its members are told that we are not in it
+        return None
+
+    def _is_wrong(self, leader: PeerID, message: averaging_pb2.MessageFromLeader) -> str:
+        """What is wrong with a group, if anything."""
+        if len(message.group_id) != GROUP_ID_BYTES:
+            return f"its group has an id of {len(message.group_id)} bytes"
         if not all(map(is_id, message.ordered_peer_ids)):
-            raise MatchmakingException(f"{leader} named a member by what is no peer's id")
+            return "it names a member by what is no peer's id"
         said = dict(zip(message.ordered_peer_ids, message.gathered, strict=False))  # hivemind compares their lengths
         if len(said) < len(message.ordered_peer_ids) or leader.to_bytes() not in said:
-            raise MatchmakingException(f"{leader} named a group with a member twice, or without itself")
-        if said.get(self._search.peer_id.to_bytes()) != step.data_for_gather:
-            raise MatchmakingException(f"{leader} said something else of this peer than it had said itself")
-        return self._note(step, await self._follow(leader, message))
+            return "it names a group with a member twice, or without itself"
+        if said.get(self._search.peer_id.to_bytes()) != self._search.step_control.data_for_gather:
+            return "it says something else of this peer than this has said itself"
+        return ""
 
     def _note(self, step: StepControl, group: GroupInfo) -> GroupInfo:
         if step in self._found and not self._found[step].done():
