@@ -8,11 +8,14 @@ from hivemind.averaging.matchmaking import Matchmaking
 from skep.worker.swarm.averaging.groups import Company, Groups
 
 
-def company(heard=(), gone=()):
-    """Of a peer whose last rounds averaged with the peers of each of `heard`; all are connected but those of `gone`."""
+def company(heard=(), gone=(), others=()):
+    """Of a peer whose last rounds averaged with the peers of each of `heard`.
+
+    All of these are connected but those of `gone`, and so are `others`.
+    """
 
     async def connected():
-        return {peer for peers in heard for peer in peers} - set(gone)
+        return {peer for peers in heard for peer in peers} - set(gone) | set(others)
 
     made = Company(connected, None)
     for peers in heard:
@@ -20,7 +23,7 @@ def company(heard=(), gone=()):
     return made
 
 
-def searching(own, kind, *, client_mode=False, avoided=(), heard=(), gone=(), dht=None, seconds=2.0):
+def searching(own, kind, *, client_mode=False, avoided=(), heard=(), gone=(), others=(), dht=None, seconds=2.0):
     """That of the peer `own`, changed by `kind` if it is not None. To be called in an event loop."""
     search = Matchmaking(
         SimpleNamespace(peer_id=own),
@@ -35,7 +38,7 @@ def searching(own, kind, *, client_mode=False, avoided=(), heard=(), gone=(), dh
         client_mode=client_mode,
     )
     if kind:
-        known = company(heard, gone)
+        known = company(heard, gone, others)
         for peer in avoided:
             known.avoid(peer)
         kind(search, Groups(dict), known)

@@ -22,6 +22,7 @@ from skep.worker.swarm.averaging.groups import (
     LONGEST_CLAIM,
     TRUSTED_ROUNDS,
     Company,
+    Expected,
     Groups,
     is_credible,
 )
@@ -277,28 +278,51 @@ def test_the_memory_of_groupmates_is_bounded():
     asyncio.run(scene())
 
 
-def test_a_group_has_to_have_half_of_the_last_round():
+@pytest.mark.parametrize(
+    ("last", "looking", "expected", "known"),
+    [
+        ("", "ax", "ax", False),
+        ("abc", "", "abc", True),
+        ("abc", "ax", "abc", True),
+        ("abc", "auvw", "abc", True),
+        ("abc", "auvwx", "abcuvwx", False),
+        ("a", "uv", "auv", False),
+        ("abc", "au!?&", "abc", True),
+        ("ab!", "uv", "ab", True),
+        ("ab-", "uv", "ab", True),
+        ("ab", "u-", "ab", True),
+        ("!", "", "", True),
+    ],
+)
+def test_who_should_be_in_the_next_group(last, looking, expected, known):
+    """Letters are connected, and "-" is too, but avoided."""
+
     async def scene():
-        peers = Peers(connected="abcdxy")
-        company = peers.company
-        assert await company.is_too_few("x", "abc")  # nobody has been heard: of those that look for a group
-        assert not await company.is_too_few("x", "ax")
-        assert not await company.is_too_few("x", "")
-        company.hear("abcd")
-        assert await company.is_too_few("ax", "ax")
-        assert not await company.is_too_few("ab", "ax")
-        company.hear("")
-        assert await company.is_too_few("ax", "ax")
-        company.avoid("d")
-        company.avoid("c")
-        assert not await company.is_too_few("ax", "ax")
-        company.hear("abcx")
-        peers.connected = set("a")
-        assert not await company.is_too_few("a", "a")
-        peers.connected = None  # p2pd does not say
-        assert not await company.is_too_few("y", "a")
+        company = Peers(connected="abcuvwx-").company
+        company.hear("x" if last else "")
+        company.hear(last)
+        company.hear("")  # a round in which nobody was heard
+        company.avoid("-")
+        found = await company.expected(looking)
+        assert (set(found.peers), found.known) == (set(expected), known)
 
     asyncio.run(scene())
+
+
+def test_nobody_should_be_if_p2pd_does_not_say_who_is_connected():
+    async def scene():
+        company = Peers(connected="").company
+        company.hear("a")
+        assert not (await company.expected("b")).peers
+
+    asyncio.run(scene())
+
+
+def test_a_group_has_to_have_half_of_those():
+    expected = Expected("abcd", known=True)
+    assert expected.has_too_few("ax")
+    assert not expected.has_too_few("abx")
+    assert not Expected("", known=True).has_too_few("x")
 
 
 def test_who_has_delivered_its_data_is_trusted_for_some_rounds():

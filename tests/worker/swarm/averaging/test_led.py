@@ -113,7 +113,7 @@ def test_one_that_leads_half_of_those_of_the_last_round_is_followed():
 def test_one_that_was_not_followed_is_not_asked_again_in_this_round(members):
     async def scene():
         search = searching(OURS, BoundedSearch, heard=[[LEADER, *FRIENDS]])
-        left_out = await search.group_key_manager.whom_to_leave_out()
+        left_out = await search.group_key_manager.whom_to_leave_out([])
         assert not left_out(LEADER)
         assert await follow(search, members[:2]) is None
         assert left_out(LEADER)

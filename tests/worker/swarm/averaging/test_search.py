@@ -124,18 +124,19 @@ def test_a_leader_that_lets_its_group_wait_is_not_asked_again_in_this_round(monk
     asyncio.run(scene())
 
 
-async def is_left_out(search, peer):
-    return (await search.group_key_manager.whom_to_leave_out())(peer)
+async def is_left_out(search, peer, found=(READY, LEFT)):
+    return (await search.group_key_manager.whom_to_leave_out([OURS, *found]))(peer)
 
 
 def test_while_peers_of_the_last_round_may_come_no_stranger_leads():
     async def scene():
-        search = searching(OURS, BoundedSearch, heard=[[READY]])
+        search = searching(OURS, BoundedSearch, heard=[[READY]], others=[LEFT, STRANGER, FRIEND])
         assert await is_left_out(search, LEFT)
         assert not await is_left_out(search, READY)
+        assert not await is_left_out(search, LEFT, found=[LEFT, STRANGER])  # they are more
         search.look_for_group.__self__._due = time.monotonic() - NEEDED
         assert not await is_left_out(search, LEFT)
-        search = searching(OURS, BoundedSearch, heard=[[READY]], gone=[READY])
+        search = searching(OURS, BoundedSearch, heard=[[READY]], gone=[READY], others=[LEFT])
         assert not await is_left_out(search, LEFT)
 
     asyncio.run(scene())

@@ -15,7 +15,8 @@ import asyncio
 import math
 import time
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Container, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Container, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from hivemind.averaging.allreduce import AveragingMode
@@ -107,6 +108,23 @@ def from_message(told: bytes) -> int | None:
     return int(told) if told.isdigit() and len(told) <= LONGEST_EPOCH else None
 
 
+@dataclass(frozen=True)
+class Expected:
+    """Who should be in a peer's next group: those of its last round, or all that look for one, if the others are more.
+
+    So of two parts of a swarm that have averaged apart from each other the smaller one joins the larger one, and a newcomer
+    that was alone with one peer does not stay with it.
+    """
+
+    peers: Collection[PeerID]
+    known: bool
+    """Whether these are those of the last round, and as many as all others that look for a group."""
+
+    def has_too_few(self, members: Iterable[PeerID]) -> bool:
+        """Whether a group of `members` lacks more than half of them."""
+        return 2 * len(set(members).intersection(self.peers)) < len(self.peers)
+
+
 class Company:
     """Groupmates of earlier rounds, who of them delivered its data, who is lost, and who is avoided.
 
@@ -150,18 +168,17 @@ class Company:
     def trusts(self, peer: PeerID) -> bool:
         return any(peer in heard for heard in self._heard)
 
-    async def expected(self, looking: Iterable[PeerID] = ()) -> set[PeerID]:
-        """Who should be in our next group: the peers of our last round, or, where there was none, those `looking` for a group.
+    async def expected(self, looking: Iterable[PeerID]) -> Expected:
+        """Who should be in our next group, of those that are connected and not avoided; nobody if p2pd does not say.
 
-        Of both those that are connected and not avoided; none if p2pd does not say.
+        Those `looking` for a group have a progress record, so that a connection with them was tried (see `attendance`).
         """
-        last = {peer for peer in (self._heard[-1] if self._heard else looking) if not self.avoids(peer)}
-        return last and last & (await self._connected() or set())
-
-    async def is_too_few(self, members: Iterable[PeerID], looking: Iterable[PeerID]) -> bool:
-        """Whether a group of `members` lacks more than half of those that are expected."""
-        expected = await self.expected(looking)
-        return 2 * len(expected.intersection(members)) < len(expected)
+        connected = await self._connected() or set()
+        last = {
+            peer for peer in (self._heard[-1] if self._heard else ()) if peer in connected and not self.avoids(peer)
+        }
+        others = {peer for peer in looking if peer in connected and not self.avoids(peer)} - last
+        return Expected(last, known=True) if len(last) >= len(others) else Expected(last | others, known=False)
 
     def avoid(self, peer: PeerID, *, briefly: bool = False) -> None:
         """The peer has returned or sent what no honest one does: a round with it would be lost again."""

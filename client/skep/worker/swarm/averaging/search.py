@@ -16,7 +16,7 @@ import contextlib
 import logging
 import math
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ NOBODY_SECONDS: Final = 0.3
 _log = logging.getLogger(__name__)
 
 
-async def _nobody() -> Callable[[PeerID], bool]:
+async def _nobody(_found: Collection[PeerID]) -> Callable[[PeerID], bool]:
     return lambda _peer: False
 
 
@@ -53,7 +53,7 @@ class UnhurriedKeys(GroupKeyManager):
     """When the last look-up began; monotonic."""
     seen: frozenset[PeerID] = frozenset()
     """The averagers that the last look-up found."""
-    whom_to_leave_out: Callable[[], Awaitable[Callable[[PeerID], bool]]] = staticmethod(_nobody)
+    whom_to_leave_out: Callable[[Collection[PeerID]], Awaitable[Callable[[PeerID], bool]]] = staticmethod(_nobody)
     """Called at each look-up: which of the peers that are found do not count."""
 
     # hivemind's signature
@@ -62,12 +62,13 @@ class UnhurriedKeys(GroupKeyManager):
         begun = time.monotonic()
         answer = await self.dht.get(group_key, latest=True, return_future=True)
         records = answer.value if answer and isinstance(answer.value, dict) else {}
-        left_out = await self.whom_to_leave_out()
         found = [
             (PeerID(subkey), record.expiration_time)
             for subkey, record in records.items()
-            if is_id(subkey) and (record.value or not only_active) and not left_out(PeerID(subkey))
+            if is_id(subkey) and (record.value or not only_active)
         ]
+        left_out = await self.whom_to_leave_out([peer for peer, _expiration in found])
+        found = [(peer, expiration) for peer, expiration in found if not left_out(peer)]
         self.looked, self.seen = begun, frozenset(peer for peer, _expiration in found)
         return found
 
@@ -120,6 +121,8 @@ class BoundedSearch:
         self._step: StepControl | None = None
         self._due = math.inf
         """When the round was due; monotonic."""
+        self._looking: Collection[PeerID] = ()
+        """The others that the last look-up found."""
         self._waits = False
         """Whether those of our last round may come, so that no stranger leads us."""
         self._passed_over = False
@@ -198,14 +201,12 @@ class BoundedSearch:
         others = self._keys.seen - {self._search.peer_id} - self._company.met
         return self._keys.looked >= due and not others and not self._has_company
 
-    async def _whom_to_leave_out(self) -> Callable[[PeerID], bool]:
-        self._waits = not self._takes_any() and bool(await self._company.expected())
-        return self._leaves_out
-
-    def _leaves_out(self, peer: PeerID) -> bool:
-        if self._is_passed_over(peer) and peer != self._search.peer_id:
-            self._passed_over = True
-        return self._refuses(peer)
+    async def _whom_to_leave_out(self, found: Collection[PeerID]) -> Callable[[PeerID], bool]:
+        self._looking = set(found) - {self._search.peer_id}
+        expected = await self._company.expected(self._looking)
+        self._waits = not self._takes_any() and expected.known and bool(expected.peers)
+        self._passed_over |= any(map(self._is_passed_over, self._looking))
+        return self._refuses
 
     def _refuses(self, peer: PeerID) -> bool:
         """Whether the peer does not lead us now."""
@@ -228,9 +229,10 @@ class BoundedSearch:
 
     async def _is_too_few(self, members: Iterable[PeerID], margin: float = 0.0) -> bool:
         """Whether to look on for others than these. `margin` as in `_takes_any`."""
-        return not self._takes_any(margin) and await self._company.is_too_few(
-            members, self._keys.seen - {self._search.peer_id}
-        )
+        if self._takes_any(margin):
+            return False
+        expected = await self._company.expected(self._looking)
+        return expected.has_too_few(members)
 
     async def _assemble(self) -> GroupInfo | None:
         if await self._is_too_few(self._search.current_followers):
