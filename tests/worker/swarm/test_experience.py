@@ -393,6 +393,36 @@ def test_a_met_peer_that_was_missing_in_the_last_round_counts_as_a_stranger(expe
     assert experience.believed(latest, replace(OWN, epoch=102), NOW).claims[2].samples == 1000
 
 
+UVE, VIC = Claim("uve", 100, 50, 5.0), Claim("vic", 100, 50, 5.0)
+
+
+def in_turn(experience, *rounds):
+    """What counts of the samples of Ann and Bob after rounds with these peers."""
+    for number, heard in enumerate((*rounds, ())):
+        claims = {key: replace(claim, epoch=100 + number) for key, claim in ((1, ANN), (2, BOB), (3, UVE), (4, VIC))}
+        found = experience.believed(claims, replace(OWN, epoch=100 + number), NOW + number).claims
+        if heard:
+            experience.averaged(100 + number, heard, NOW + number)
+    return sum(found[key].samples for key in (1, 2))
+
+
+TOGETHER, APART = ("ann", "bob"), ("uve",)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "whole"),
+    [
+        ([APART], True),
+        ([APART, TOGETHER, APART], True),
+        ([APART, APART], False),
+        ([APART, ("vic",)], False),
+        ([TOGETHER, APART, APART], False),
+    ],
+)
+def test_one_round_in_which_most_were_missing_says_only_that_we_were_in_another_group(experience, rounds, whole):
+    assert (in_turn(experience, *rounds) == ANN.samples + BOB.samples) == whole
+
+
 def test_a_later_epoch_of_a_peer_that_nobody_answers_for_is_not_believed(experience):
     claims = {1: ANN, 3: Claim("invented", 101, 0, 0.0)}
     assert epochs(experience.believed(claims, OWN, NOW, there=of_those())) == {1: 100}

@@ -33,6 +33,8 @@ class Deliveries:
         """Which part 0..1 of what it had claimed each peer that we have met delivered in the last rounds."""
         self._absent: Counter[Hashable] = Counter()
         """In how many of our rounds the data that a record had claimed did not arrive."""
+        self._excused = False
+        """Whether the last round was one that says nothing of who was missing in it."""
 
     def note(self, records: Collection[Hashable], claims: Mapping[Key, Claim], epoch: int) -> None:
         """There are these records, of which those of `claims` may be true; ours is in `epoch`."""
@@ -59,10 +61,19 @@ class Deliveries:
         }
 
     def round_ended(self, epoch: int, heard: Collection[str]) -> None:
-        """The round that ended `epoch` had the data of the peers `heard`, and of no others."""
-        for key, claim in self._claimed.items():
-            if claim.peer not in heard and claim.epoch >= epoch:
-                self._absent[key] += 1
+        """The round that ended `epoch` had the data of the peers `heard`, and of no others.
+
+        If most peers of the round before are missing, which had claimed data, we were in another group than they, and count
+        none of them as missing; but not twice in succession. Else we would believe too little of the others' progress, learn
+        too late that an epoch has ended, and be in no group of theirs from then on. Call it before `MetPeers.averaged` of
+        the same round.
+        """
+        missing = {key: claim.peer for key, claim in self._claimed.items() if claim.epoch >= epoch}
+        missing = {key: peer for key, peer in missing.items() if peer not in heard}
+        before = self._met.in_last_round
+        self._excused = not self._excused and 2 * len(before.intersection(missing.values())) > len(before)
+        if not self._excused:
+            self._absent.update(missing.keys())
         for peer in heard:
             for key in self._met.records_of(peer):
                 del self._absent[key]

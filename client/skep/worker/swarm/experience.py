@@ -51,8 +51,8 @@ class Experience:
         with self._lock:
             self._deliveries.judge(epoch, samples)  # by whom we had met before this round
             self._epochs.round_ended(epoch, now)
-            self._met.averaged(heard)
             self._deliveries.round_ended(epoch, heard)
+            self._met.averaged(heard)
 
     def loaded(self, epoch: int, since: float) -> None:
         """A state of `epoch` has arrived, asked for at the time `since`."""

@@ -44,6 +44,10 @@ class MetPeers:
                 (self._record_of[peer],) = keys
         self._record_of = {peer: key for peer, key in self._record_of.items() if self.has(peer)}
 
+    @property
+    def in_last_round(self) -> frozenset[str]:
+        return self._heard[-1] if self._heard else frozenset()
+
     def has(self, peer: str) -> bool:
         """Whether we have met that peer."""
         return any(peer in heard for heard in self._heard)
