@@ -119,3 +119,16 @@ def test_one_that_was_not_followed_is_not_asked_again_in_this_round(members):
         assert left_out(LEADER)
 
     asyncio.run(scene())
+
+
+def test_one_that_has_let_us_wait_leads_as_before_once_it_has_begun_a_group():
+    async def scene():
+        search = searching(OURS, BoundedSearch)
+        search.look_for_group.__self__._let_wait(LEADER)
+        search.look_for_group.__self__._spent.clear()  # as in the next round
+        left_out = await search.group_key_manager.whom_to_leave_out([])
+        assert left_out(LEADER)
+        assert await follow(search, MEMBERS)
+        assert not left_out(LEADER)
+
+    asyncio.run(scene())

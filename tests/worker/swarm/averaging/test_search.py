@@ -128,6 +128,19 @@ async def is_left_out(search, peer, found=(READY, LEFT)):
     return (await search.group_key_manager.whom_to_leave_out([OURS, *found]))(peer)
 
 
+def test_nor_before_others_have_had_time_to_come_unless_others_follow_it(monkeypatch):
+    async def scene():
+        search = await ask(monkeypatch, BoundedSearch, Leader(silent=True))
+        ours = search.look_for_group.__self__
+        ours._spent.clear()  # as in the next round
+        assert await is_left_out(search, READY)
+        assert not ours._refuses(READY)
+        ours._due = time.monotonic() - NEEDED
+        assert not await is_left_out(search, READY)
+
+    asyncio.run(scene())
+
+
 def test_while_peers_of_the_last_round_may_come_no_stranger_leads():
     async def scene():
         search = searching(OURS, BoundedSearch, heard=[[READY]], others=[LEFT, STRANGER, FRIEND])

@@ -16,6 +16,7 @@ import contextlib
 import logging
 import math
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
 from types import SimpleNamespace
 from typing import Any, Final
@@ -29,7 +30,7 @@ from hivemind.proto import averaging_pb2
 from hivemind.utils import get_dht_time
 
 from skep.worker.connection.stored import is_id
-from skep.worker.swarm.averaging.groups import GROUP_ID_BYTES, Company, Groups
+from skep.worker.swarm.averaging.groups import GROUP_ID_BYTES, KEPT, Company, Groups
 
 LOOK_SECONDS: Final = 0.2
 """Between two look-ups of group leaders."""
@@ -118,6 +119,8 @@ class BoundedSearch:
         self._search, self._groups, self._company = search, groups, company
         self._spent = set[PeerID]()
         """Leaders that are not followed again in this round: each costs no more of its time than once."""
+        self._doubtful = deque[PeerID](maxlen=KEPT)
+        """Leaders that have let us wait for a group, and have not begun one since. They are followed if others follow them."""
         self._step: StepControl | None = None
         self._due = math.inf
         """When the round was due; monotonic."""
@@ -126,7 +129,7 @@ class BoundedSearch:
         self._waits = False
         """Whether those of our last round may come, so that no stranger leads us."""
         self._passed_over = False
-        """Whether there was a stranger, which may lead us when the time is up in which they come."""
+        """Whether there was one that may lead us when the time is up in which others come."""
         keys = search.group_key_manager
         self._keys = UnhurriedKeys(keys.dht, keys.prefix, keys.group_bits, keys.target_group_size)
         self._keys.whom_to_leave_out = self._whom_to_leave_out
@@ -139,7 +142,7 @@ class BoundedSearch:
         self._found: dict[StepControl, asyncio.Future[GroupInfo]] = {}
         self._looks = set[asyncio.Task[Any]]()
         search.group_key_manager = self._keys
-        search._servicer_type = Leaders(search._servicer_type, self._refuses, self._spent.add)  # noqa: SLF001 - as above
+        search._servicer_type = Leaders(search._servicer_type, self._refuses, self._let_wait)  # noqa: SLF001 - as above
         search._request_join_potential_leaders = self._ask_leaders  # noqa: SLF001 - as above
         search.look_for_group = self.look_for_group
         search.leader_assemble_group, search.follower_assemble_group = self._assemble, self._join
@@ -206,14 +209,25 @@ class BoundedSearch:
         expected = await self._company.expected(self._looking)
         self._waits = not self._takes_any() and expected.known and bool(expected.peers)
         self._passed_over |= any(map(self._is_passed_over, self._looking))
-        return self._refuses
+        return self._leaves_out
+
+    def _leaves_out(self, peer: PeerID) -> bool:
+        return self._is_passed_over(peer) or self._refuses(peer)
 
     def _refuses(self, peer: PeerID) -> bool:
         """Whether the peer does not lead us now."""
-        return self._is_passed_over(peer) or peer in self._spent or self._company.avoids(peer)
+        return self._is_stranger(peer) or peer in self._spent or self._company.avoids(peer)
 
     def _is_passed_over(self, peer: PeerID) -> bool:
+        """Whether the peer may lead us when the time is up in which others come, and is not asked before."""
+        return self._is_stranger(peer) or (peer in self._doubtful and not self._takes_any())
+
+    def _is_stranger(self, peer: PeerID) -> bool:
         return self._waits and not self._company.trusts(peer)
+
+    def _let_wait(self, leader: PeerID) -> None:
+        self._spent.add(leader)
+        self._doubtful.append(leader)
 
     def _takes_any(self, margin: float = 0.0) -> bool:
         """Whether the time is up, but for so many seconds, in which peers in step come."""
@@ -247,6 +261,7 @@ class BoundedSearch:
             _log.warning("%s is not followed: %s", leader, wrong)
         # a leader like us has looked on for as long as we, and may have begun that earlier
         elif not await self._is_too_few(map(PeerID, message.ordered_peer_ids), self._search.min_matchmaking_time / 2):
+            self._doubtful = deque((peer for peer in self._doubtful if peer != leader), KEPT)
             return self._note(step, await self._follow(leader, message))
         self._spent.add(leader)
         self._groups.end(message.group_id[:GROUP_ID_BYTES])  # its members are told that we are not in it
