@@ -318,11 +318,18 @@ def test_nobody_should_be_if_p2pd_does_not_say_who_is_connected():
     asyncio.run(scene())
 
 
-def test_a_group_has_to_have_half_of_those():
+@pytest.mark.parametrize(
+    ("members", "half", "whole"),
+    [("", False, False), ("ax", False, False), ("abx", True, False), ("abc", True, False), ("abcdx", True, True)],
+)
+def test_a_group_has_to_have_half_or_all_of_those(members, half, whole):
     expected = Expected("abcd", known=True)
-    assert expected.has_too_few("ax")
-    assert not expected.has_too_few("abx")
-    assert not Expected("", known=True).has_too_few("x")
+    assert expected.has_enough(members, all_of_them=False) == half
+    assert expected.has_enough(members, all_of_them=True) == whole
+
+
+def test_where_nobody_is_expected_any_group_will_do():
+    assert Expected("", known=True).has_enough("x", all_of_them=True)
 
 
 def test_who_has_delivered_its_data_is_trusted_for_some_rounds():

@@ -6,7 +6,7 @@ import time
 import pytest
 from hivemind.p2p import PeerID
 from hivemind.proto import averaging_pb2
-from hivemind.utils import MSGPackSerializer
+from hivemind.utils import MSGPackSerializer, get_dht_time
 
 from searches import searching
 from skep.worker.connection.stored import LONGEST_ID
@@ -29,7 +29,12 @@ MEMBERS = [(LEADER, claim()), (OURS, OWN), (THIRD, claim())]
 
 
 class Step:
+    """Of a round that is expected in so many seconds, or was due so long ago."""
+
     data_for_gather = OWN
+
+    def __init__(self, seconds=0.0):
+        self.scheduled_time, self.triggered = get_dht_time() + seconds, seconds < 0
 
 
 def led(members, kind=BoundedSearch, avoided=(), heard=(), waited=None):
@@ -47,14 +52,14 @@ def led(members, kind=BoundedSearch, avoided=(), heard=(), waited=None):
     return asyncio.run(scene())
 
 
-async def follow(search, members):
+async def follow(search, members, seconds=0.0):
     message = averaging_pb2.MessageFromLeader(
         code=averaging_pb2.BEGIN_ALLREDUCE,
         group_id=GROUP,
         ordered_peer_ids=[peer.to_bytes() for peer, _ in members],
         gathered=[said for _, said in members],
     )
-    search.current_leader, search.step_control = LEADER, Step()
+    search.current_leader, search.step_control = LEADER, Step(seconds)
     async with search.lock_looking_for_group, search.lock_request_join_group:
         return await search.follower_assemble_group(LEADER, message)
 
@@ -119,6 +124,15 @@ def test_one_that_was_not_followed_is_not_asked_again_in_this_round(members):
         assert left_out(LEADER)
 
     asyncio.run(scene())
+
+
+@pytest.mark.parametrize(("seconds", "followed"), [(0.6, False), (0.3, True), (-1.0, True)])
+def test_one_whose_round_is_earlier_than_ours_has_to_lead_all_of_the_last_round(seconds, followed):
+    async def scene(heard):
+        return await follow(searching(OURS, BoundedSearch, heard=[heard]), MEMBERS, seconds)
+
+    assert (asyncio.run(scene([LEADER, FRIENDS[0]])) is not None) == followed
+    assert asyncio.run(scene([LEADER, THIRD])) is not None
 
 
 def test_one_that_has_let_us_wait_leads_as_before_once_it_has_begun_a_group():

@@ -170,7 +170,7 @@ class Found:
 class Due:
     """A step, of a round that will be due."""
 
-    data_for_gather, deadline, scheduled_time = b"", None, 0.0
+    data_for_gather, deadline, scheduled_time, triggered = b"", None, 0.0, False
 
     def get_timeout(self):
         return None

@@ -120,9 +120,10 @@ class Expected:
     known: bool
     """Whether these are those of the last round, and as many as all others that look for a group."""
 
-    def has_too_few(self, members: Iterable[PeerID]) -> bool:
-        """Whether a group of `members` lacks more than half of them."""
-        return 2 * len(set(members).intersection(self.peers)) < len(self.peers)
+    def has_enough(self, members: Iterable[PeerID], *, all_of_them: bool) -> bool:
+        """Whether a group of `members` has at least half of them, or all."""
+        found = len(set(members).intersection(self.peers))
+        return found * (1 if all_of_them else 2) >= len(self.peers)
 
 
 class Company:

@@ -36,6 +36,9 @@ LOOK_SECONDS: Final = 0.2
 """Between two look-ups of group leaders."""
 NOBODY_SECONDS: Final = 0.3
 """Between two looks at whether anybody can come."""
+EARLY_SECONDS: Final = 0.5
+"""By how much peers in step may differ in when they expect the end of an epoch. A group that begins earlier is that of
+a peer with a time of its own, which would take some of the others aside."""
 _log = logging.getLogger(__name__)
 
 
@@ -246,7 +249,13 @@ class BoundedSearch:
         if self._takes_any(margin):
             return False
         expected = await self._company.expected(self._looking)
-        return expected.has_too_few(members)
+        return not expected.has_enough(members, all_of_them=self._is_early)
+
+    @property
+    def _is_early(self) -> bool:
+        """Whether the round is not expected yet: peers in step begin later."""
+        step = self._search.step_control
+        return not step.triggered and get_dht_time() < step.scheduled_time - EARLY_SECONDS
 
     async def _assemble(self) -> GroupInfo | None:
         if await self._is_too_few(self._search.current_followers):
