@@ -107,7 +107,7 @@ async def ask(monkeypatch, kind, leader, **known):
     """A search that has asked READY once, in vain. `known` as in `searching`."""
     monkeypatch.setattr(DecentralizedAverager, "get_stub", leader.get_stub)
     search = searching(OURS, kind, client_mode=True, **known)
-    search.step_control = SimpleNamespace(data_for_gather=b"")
+    search.step_control = Due()
     search.potential_leaders.declared_expiration_time = get_dht_time() + 2.0
     async with search.lock_looking_for_group:
         assert await search._request_join_group(READY) is None
@@ -149,6 +149,10 @@ def test_while_peers_of_the_last_round_may_come_no_stranger_leads():
         assert not await is_left_out(search, LEFT, found=[LEFT, STRANGER])  # they are more
         search.look_for_group.__self__._due = time.monotonic() - NEEDED
         assert not await is_left_out(search, LEFT)
+        search.look_for_group.__self__._due = math.inf
+        for seconds in (0.1 - NEEDED, -NEEDED):
+            search.step_control = Due(seconds)
+            assert await is_left_out(search, LEFT) == (seconds > -NEEDED)
         search = searching(OURS, BoundedSearch, heard=[[READY]], gone=[READY], others=[LEFT])
         assert not await is_left_out(search, LEFT)
 
@@ -168,9 +172,12 @@ class Found:
 
 
 class Due:
-    """A step, of a round that will be due."""
+    """A step, of a round that is expected in so many seconds, and will be due."""
 
-    data_for_gather, deadline, scheduled_time, triggered = b"", None, 0.0, False
+    data_for_gather, deadline, triggered = b"", None, False
+
+    def __init__(self, seconds=0.0):
+        self.scheduled_time = get_dht_time() + seconds
 
     def get_timeout(self):
         return None

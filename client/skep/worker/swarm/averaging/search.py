@@ -234,7 +234,9 @@ class BoundedSearch:
 
     def _takes_any(self, margin: float = 0.0) -> bool:
         """Whether the time is up, but for so many seconds, in which peers in step come."""
-        return time.monotonic() - self._due >= self._needed - margin
+        step = self._search.step_control
+        expected = get_dht_time() - step.scheduled_time if step else -math.inf
+        return max(time.monotonic() - self._due, expected) >= self._needed - margin
 
     async def _ask_leaders(self, step: StepControl) -> GroupInfo | None:
         """Ask again when hivemind's own has ended because our group was not begun."""
@@ -255,6 +257,7 @@ class BoundedSearch:
     def _is_early(self) -> bool:
         """Whether the round is not expected yet: peers in step begin later."""
         step = self._search.step_control
+        assert step
         return not step.triggered and get_dht_time() < step.scheduled_time - EARLY_SECONDS
 
     async def _assemble(self) -> GroupInfo | None:
