@@ -126,7 +126,7 @@ def test_one_that_was_not_followed_is_not_asked_again_in_this_round(members):
     asyncio.run(scene())
 
 
-@pytest.mark.parametrize(("seconds", "followed"), [(0.6, False), (0.3, True), (-1.0, True)])
+@pytest.mark.parametrize(("seconds", "followed"), [(1.1, False), (0.8, True), (-1.0, True)])
 def test_one_whose_round_is_earlier_than_ours_has_to_lead_all_of_the_last_round(seconds, followed):
     async def scene(heard):
         return await follow(searching(OURS, BoundedSearch, heard=[heard]), MEMBERS, seconds)

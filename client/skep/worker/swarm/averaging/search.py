@@ -36,9 +36,9 @@ LOOK_SECONDS: Final = 0.2
 """Between two look-ups of group leaders."""
 NOBODY_SECONDS: Final = 0.3
 """Between two looks at whether anybody can come."""
-EARLY_SECONDS: Final = 0.5
-"""By how much peers in step may differ in when they expect the end of an epoch. A group that begins earlier is that of
-a peer with a time of its own, which would take some of the others aside."""
+IN_STEP: Final = 0.5
+"""By this part of the time of matchmaking peers in step may differ in when they expect or learn of the end of an epoch. A
+group that begins earlier is that of a peer with a time of its own, which would take some of the others aside."""
 _log = logging.getLogger(__name__)
 
 
@@ -195,6 +195,10 @@ class BoundedSearch:
         return float(self._search.min_matchmaking_time + self._search.request_timeout)
 
     @property
+    def _skew(self) -> float:
+        return IN_STEP * float(self._search.min_matchmaking_time)
+
+    @property
     def _has_company(self) -> bool:
         """A group is being gathered: its leader waits for as long as it has announced, which began before we were due."""
         return bool(self._search.current_followers or self._search.current_leader)
@@ -258,7 +262,7 @@ class BoundedSearch:
         """Whether the round is not expected yet: peers in step begin later."""
         step = self._search.step_control
         assert step
-        return not step.triggered and get_dht_time() < step.scheduled_time - EARLY_SECONDS
+        return not step.triggered and get_dht_time() < step.scheduled_time - self._skew
 
     async def _assemble(self) -> GroupInfo | None:
         if await self._is_too_few(self._search.current_followers):
@@ -272,7 +276,7 @@ class BoundedSearch:
         if wrong := self._is_wrong(leader, message):
             _log.warning("%s is not followed: %s", leader, wrong)
         # a leader like us has looked on for as long as we, and may have begun that earlier
-        elif not await self._is_too_few(map(PeerID, message.ordered_peer_ids), self._search.min_matchmaking_time / 2):
+        elif not await self._is_too_few(map(PeerID, message.ordered_peer_ids), self._skew):
             self._doubtful = deque((peer for peer in self._doubtful if peer != leader), KEPT)
             return self._note(step, await self._follow(leader, message))
         self._spent.add(leader)
