@@ -54,7 +54,8 @@ def test_a_click_joins_the_practice_swarm_and_stats_says_what_was_confirmed_thou
 
     qtbot.waitUntil(lambda: start() is not None, timeout=SOON)
     qtbot.mouseClick(start(), Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: app.snapshot.phase is Phase.JOINING, timeout=WHILE)
+    qtbot.waitUntil(lambda: app.snapshot.phase is not Phase.IDLE or bool(projects.said.text()), timeout=WHILE)
+    assert app.snapshot.phase is Phase.JOINING, (app.snapshot.phase, app.snapshot.problem, projects.said.text())
     assert app.window.pages.currentWidget() is app.window.now
     qtbot.waitUntil(lambda: app.snapshot.phase is Phase.TRAINING, timeout=WHILE)
     assert app.snapshot.project.id == PRACTICE

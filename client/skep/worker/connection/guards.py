@@ -32,7 +32,7 @@ from hivemind.utils.timed_storage import ValueWithExpiration
 
 from skep.core.errors import BadInput
 from skep.core.text import Text
-from skep.worker.connection import neighbours, quotas, stored, streams
+from skep.worker.connection import neighbours, quotas, stored, streams, tasks
 
 WRITTEN_FOR: Final = "1.1.12"
 """The version of hivemind whose internals are replaced here; in another one they may be others, and guard nothing."""
@@ -221,3 +221,4 @@ def install() -> None:
     stored.install()
     neighbours.install()
     streams.install()
+    tasks.install()
