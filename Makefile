@@ -225,7 +225,7 @@ test-nightly: $(READY) ## as test-faults PART=kill, 500 times (a night; goes on 
 
 # COUNT=10: that many attacks of each part on this commit
 .PHONY: test-hostile
-test-hostile: $(READY) system-packages ## what must be refused; attacks on a running swarm, in lockstep, and on stock peers (COUNT=…; each under an hour, goes on at the next start)
+test-hostile: $(READY) system-packages ## what must be refused; attacks on a running swarm, in lockstep, and on stock peers (COUNT=…; three hours, an hour of each part at most; goes on at the next start)
 	status=0; $(BIN)/python benchmarks/faults refused || status=1; \
 	  for part in hostile lockstep stock; do \
 	    OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults $$part $(if $(COUNT),--count $(COUNT)) || status=1; \

@@ -68,8 +68,9 @@ class Deliveries:
         too late that an epoch has ended, and be in no group of theirs from then on. Call it before `MetPeers.averaged` of
         the same round.
         """
-        missing = {key: claim.peer for key, claim in self._claimed.items() if claim.epoch >= epoch}
-        missing = {key: peer for key, peer in missing.items() if peer not in heard}
+        missing = {
+            key: claim.peer for key, claim in self._claimed.items() if claim.epoch >= epoch and claim.peer not in heard
+        }
         before = self._met.in_last_round
         self._excused = not self._excused and 2 * len(before.intersection(missing.values())) > len(before)
         if not self._excused:

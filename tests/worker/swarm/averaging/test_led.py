@@ -118,7 +118,7 @@ def test_one_that_leads_half_of_those_of_the_last_round_is_followed():
 def test_one_that_was_not_followed_is_not_asked_again_in_this_round(members):
     async def scene():
         search = searching(OURS, BoundedSearch, heard=[[LEADER, *FRIENDS]])
-        left_out = await search.group_key_manager.whom_to_leave_out([])
+        left_out = await search.group_key_manager.find_left_out([])
         assert not left_out(LEADER)
         assert await follow(search, members[:2]) is None
         assert left_out(LEADER)
@@ -140,7 +140,7 @@ def test_one_that_has_let_us_wait_leads_as_before_once_it_has_begun_a_group():
         search = searching(OURS, BoundedSearch)
         search.look_for_group.__self__._let_wait(LEADER)
         search.look_for_group.__self__._spent.clear()  # as in the next round
-        left_out = await search.group_key_manager.whom_to_leave_out([])
+        left_out = await search.group_key_manager.find_left_out([])
         assert left_out(LEADER)
         assert await follow(search, MEMBERS)
         assert not left_out(LEADER)

@@ -36,7 +36,7 @@ def found(kind, *, records=RECORDS, only_active=True, avoided=()):
         return answer if records else None
 
     keys = kind(SimpleNamespace(peer_id=READY, get=get), "run", "", None)
-    keys.whom_to_leave_out = AsyncMock(return_value=avoided.__contains__)
+    keys.find_left_out = AsyncMock(return_value=avoided.__contains__)
     return asyncio.run(keys.get_averagers("run.0b", only_active))
 
 
@@ -125,7 +125,7 @@ def test_a_leader_that_lets_its_group_wait_is_not_asked_again_in_this_round(monk
 
 
 async def is_left_out(search, peer, found=(READY, LEFT)):
-    return (await search.group_key_manager.whom_to_leave_out([OURS, *found]))(peer)
+    return (await search.group_key_manager.find_left_out([OURS, *found]))(peer)
 
 
 def test_nor_before_others_have_had_time_to_come_unless_others_follow_it(monkeypatch):

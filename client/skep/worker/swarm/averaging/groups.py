@@ -172,7 +172,7 @@ class Company:
     async def expected(self, looking: Iterable[PeerID]) -> Expected:
         """Who should be in our next group, of those that are connected and not avoided; nobody if p2pd does not say.
 
-        Those `looking` for a group have a progress record, so that a connection with them was tried (see `attendance`).
+        Of those `looking` for a group, each that has a progress record was tried to connect to (see `attendance`).
         """
         connected = await self._connected() or set()
         last = {

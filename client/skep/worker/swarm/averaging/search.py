@@ -42,7 +42,7 @@ group that begins earlier is that of a peer with a time of its own, which would 
 _log = logging.getLogger(__name__)
 
 
-async def _nobody(_found: Collection[PeerID]) -> Callable[[PeerID], bool]:
+async def _all_count(_found: Collection[PeerID]) -> Callable[[PeerID], bool]:
     return lambda _peer: False
 
 
@@ -57,7 +57,7 @@ class UnhurriedKeys(GroupKeyManager):
     """When the last look-up began; monotonic."""
     seen: frozenset[PeerID] = frozenset()
     """The averagers that the last look-up found."""
-    whom_to_leave_out: Callable[[Collection[PeerID]], Awaitable[Callable[[PeerID], bool]]] = staticmethod(_nobody)
+    find_left_out: Callable[[Collection[PeerID]], Awaitable[Callable[[PeerID], bool]]] = staticmethod(_all_count)
     """Called at each look-up: which of the peers that are found do not count."""
 
     # hivemind's signature
@@ -71,15 +71,17 @@ class UnhurriedKeys(GroupKeyManager):
             for subkey, record in records.items()
             if is_id(subkey) and (record.value or not only_active)
         ]
-        left_out = await self.whom_to_leave_out([peer for peer, _expiration in found])
+        left_out = await self.find_left_out([peer for peer, _expiration in found])
         found = [(peer, expiration) for peer, expiration in found if not left_out(peer)]
         self.looked, self.seen = begun, frozenset(peer for peer, _expiration in found)
         return found
 
 
 class Leaders:
-    """Whom hivemind's search asks for a place in their group. Of their answers is left out whom they name that is no peer,
-    or one that `refuses` says is not followed. `let_wait` is called with one that has accepted us, and then said nothing.
+    """The leaders that hivemind's search asks for a place in their group.
+
+    Another leader that one of them names is removed from its answer if that is no peer's id, or if `refuses` is true of it.
+    `let_wait` is called with a leader that has accepted us, and then said nothing more.
     """
 
     def __init__(self, kind: Any, refuses: Callable[[PeerID], bool], let_wait: Callable[[PeerID], object]) -> None:
@@ -135,7 +137,7 @@ class BoundedSearch:
         """Whether there was one that may lead us when the time is up in which others come."""
         keys = search.group_key_manager
         self._keys = UnhurriedKeys(keys.dht, keys.prefix, keys.group_bits, keys.target_group_size)
-        self._keys.whom_to_leave_out = self._whom_to_leave_out
+        self._keys.find_left_out = self._find_left_out
         self._ask = search._request_join_potential_leaders  # noqa: SLF001 - hivemind has no other way
         self._look, self._lead, self._follow = (
             search.look_for_group,
@@ -211,7 +213,7 @@ class BoundedSearch:
         others = self._keys.seen - {self._search.peer_id} - self._company.met
         return self._keys.looked >= due and not others and not self._has_company
 
-    async def _whom_to_leave_out(self, found: Collection[PeerID]) -> Callable[[PeerID], bool]:
+    async def _find_left_out(self, found: Collection[PeerID]) -> Callable[[PeerID], bool]:
         self._looking = set(found) - {self._search.peer_id}
         expected = await self._company.expected(self._looking)
         self._waits = not self._takes_any() and expected.known and bool(expected.peers)
