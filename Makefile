@@ -201,7 +201,7 @@ bench: $(READY) ## measure what the README states, into benchmarks/ (four hours;
 	  $(BIN)/python benchmarks/$$each || status=1; done; exit $$status
 
 .PHONY: bench-protection
-bench-protection: $(READY) ## measure what the sandbox and the guards cost, into benchmarks/protection.md (half an hour)
+bench-protection: $(READY) ## measure what the sandbox and the guards cost, into benchmarks/protection.md (an hour)
 	$(BIN)/python benchmarks/protection.py
 
 .PHONY: bench-devices

@@ -1,6 +1,6 @@
 """What the sandbox and the guards cost: skep's worker with and without them, in turn.
 
-    python benchmarks/protection.py [--pairs 10] [--joins 80]    about half an hour; benchmarks/protection.json and .md
+    python benchmarks/protection.py [--pairs 10] [--joins 160]    about an hour; benchmarks/protection.json and .md
 
 Each worker is alone in a swarm, trains on the processor with one thread, and is told to pause many times: a pause waits for
 the end of a micro-batch, whose length is many times the bound. Joins vary by more than the bound too, so that there are
@@ -32,6 +32,9 @@ from skep.core.sandbox import Level
 from skep.services.protection import protection
 
 MODEL: Final = "3.3 M"
+TARGET: Final = 128
+"""Samples of an epoch. Its step batch is of two, of which a worker computes both at once: larger micro-batches would come near
+the longest time that they may take, and have another size in some of the workers."""
 WARM_SECONDS: Final = 3.0
 SECONDS: Final = 12.0
 PAUSES: Final = 50
@@ -77,7 +80,7 @@ def compare(pairs: int, measure: Callable[..., dict[str, float]], rows: dict[str
     """Add what `measure` returns of workers with and without protection to the rows of these names."""
     for number in range(pairs):
         for protected in (True, False) if number % 2 else (False, True):
-            with fresh_swarm(MODEL, target_batch_size=256) as shared:
+            with fresh_swarm(MODEL, target_batch_size=TARGET) as shared:
                 found = measure(shared, protected=protected)
             for name, value in found.items():
                 (rows[name].new if protected else rows[name].old).append(value)
@@ -88,9 +91,11 @@ def compare(pairs: int, measure: Callable[..., dict[str, float]], rows: dict[str
 def main() -> int:
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--pairs", type=int, default=10, help="of workers that train and pause (10)")
-    made.add_argument("--joins", type=int, default=80, help="pairs of workers that join (80)")
+    made.add_argument("--joins", type=int, default=160, help="pairs of workers that join (160)")
     made.add_argument("--to", type=Path, default=HERE, help="folder of the results")
     arguments = made.parse_args()
+    if min(arguments.pairs, arguments.joins) < 2:  # noqa: PLR2004 - an interval needs a spread
+        made.error("at least two pairs of each kind")
     rows = {
         "rate": Row("samples per second of one peer", "", bound=BOUND, more_is_better=True),
         "join": Row("from the start to joined", "s", bound=BOUND),

@@ -17,7 +17,8 @@ def run(volunteer: worker.Volunteer) -> None:
         from skep.worker import self_test  # noqa: PLC0415 - see above
         from skep.worker.connection import guards, tasks  # noqa: PLC0415 - see above
 
-    self_test.run = guards.install = tasks.install
+    self_test.begin = lambda: lambda: None
+    guards.install = tasks.install
     guards.RecordGuard.validate = lambda *_: True  # type: ignore[method-assign] - replacing it is the purpose
     _run(volunteer)
 

@@ -98,6 +98,6 @@ def test_neither_a_worker_nor_a_seed_starts_a_dht_then(monkeypatch):
     monkeypatch.setitem(self_test.ATTACKS, "nested record", lambda: False)
     worker = joining.Joining(**dict.fromkeys(joining.Joining.__dataclass_fields__))
     with raises(BadInput, match="nested record"):
-        worker._reach_swarm(None, lambda: None)
+        worker._reach_swarm(None, self_test.begin(), lambda: None)
     with raises(BadInput, match="nested record"):
         seed.start_dht(SimpleNamespace())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,7 +38,7 @@ from skep.worker.connection.network import ByteCounters, watch_streams
 from skep.worker.connection.rates import Rates
 from skep.worker.connection.revoked import RevokedPeers
 from skep.worker.connection.versions import Versions, VersionWatch
-from skep.worker.connection.watch import Watch, bound_waits, parts_of
+from skep.worker.connection.watch import Part, Watch, bound_waits, parts_of
 from skep.worker.process.link import Link
 from skep.worker.process.memory import MemoryWatch, without_collecting
 from skep.worker.process.processes import SessionPriority, lower_training
@@ -88,6 +88,7 @@ class Joining:
 
         Call it on the main thread, because hivemind sets signal handlers. Raises SkepError.
         """
+        tested = self_test.begin()  # it runs beside what comes until the swarm is reached
         ram, note = MemoryWatch(self.options.leave_ram), self._note_of_checkpoint()
         with self._stage(Stage.HARDWARE):
             chosen, others, ranks = self._devices()
@@ -107,7 +108,7 @@ class Joining:
             watch_streams(traffic, self.rates)
             bound_waits()
             library = without_collecting()(partial(open_recipe, self.manifest.recipe, files))
-            dht = self._reach_swarm(membership, library)
+            dht = self._reach_swarm(membership, tested, library)
             relayed = relays.is_relayed(dht)
         title = self.manifest.title
         with self._stage(Stage.WARM_UP), as_device_error(chosen.name), as_does_not_fit(title, chosen.name):
@@ -140,10 +141,7 @@ class Joining:
             if not ram.enough():
                 raise ram.shortage()
             sync.ready(network.START_SECONDS)
-            relay = [relays.part(dht)] if relayed else []
-            Watch([*parts_of(dht), *relay, *sync.parts()], self.alarm).start()
-            ClockWatch(clocks.asking(dht), self.link.send).start()
-            VersionWatch(partial(self._versions(dht).problem, ours=1), self.link.send).start()
+            self._watch([*parts_of(dht), *([relays.part(dht)] if relayed else []), *sync.parts()], dht)
         limits = ResourceLimits(
             requested=self.requested,
             group=trainer,
@@ -219,9 +217,14 @@ class Joining:
             chosen.empty_caches()
         return build(ShardedTrainer)
 
-    def _reach_swarm(self, membership: Membership | None, meanwhile: Callable[[], object]) -> DHT:
-        """Through a seed, or a peer that this one knows; `meanwhile` is called while the DHT starts. Raises SwarmError."""
-        self_test.run()
+    def _reach_swarm(
+        self, membership: Membership | None, tested: Callable[[], object], meanwhile: Callable[[], object]
+    ) -> DHT:
+        """Through a seed, or a peer that this one knows, once `tested` has returned; `meanwhile` is called while the DHT starts.
+
+        Raises SwarmError, BadInput.
+        """
+        tested()
         known = self._known_peers()
         dht = network.reach(
             self.options,
@@ -235,6 +238,11 @@ class Joining:
             self.rounds.met = partial(known.meet, where=where(dht))
         self._versions(dht).check()
         return dht
+
+    def _watch(self, parts: Sequence[Part], dht: DHT) -> None:
+        Watch(parts, self.alarm).start()
+        ClockWatch(clocks.asking(dht), self.link.send).start()
+        VersionWatch(partial(self._versions(dht).problem, ours=1), self.link.send).start()
 
     def _versions(self, dht: DHT) -> Versions:
         return Versions(dht, self.manifest.peers, self.manifest.run_id_of)
