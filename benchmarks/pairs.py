@@ -252,6 +252,13 @@ def table(rows: list[Row], old: str, new: str) -> list[str]:
     return lines
 
 
+def two_or_more(text: str) -> int:
+    """The type of an option that says how many pairs: an interval needs a spread. Raises ArgumentTypeError."""
+    if not text.isdigit() or int(text) < 2:  # noqa: PLR2004 - see above
+        raise argparse.ArgumentTypeError(f"{text} is not a number of at least two pairs")
+    return int(text)
+
+
 def commit(folder: Path) -> str:
     told = subprocess.run(
         ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
@@ -262,7 +269,7 @@ def commit(folder: Path) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old", type=Path, help="the other checkout, set up")
-    parser.add_argument("--pairs", type=int, default=5, help="how many (5)")
+    parser.add_argument("--pairs", type=two_or_more, default=5, help="how many (5)")
     parser.add_argument("--out", type=Path, default=HERE, help="folder for pairs.json and .md")
     options = parser.parse_args()
     allow_impatience()

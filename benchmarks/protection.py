@@ -1,13 +1,14 @@
 """What the sandbox and the guards cost: skep's worker with and without them, in turn.
 
-    python benchmarks/protection.py [--pairs 10] [--joins 160]    about an hour; benchmarks/protection.json and .md
+    python benchmarks/protection.py [--pairs 10] [--joins 100]    about an hour; benchmarks/protection.json and .md
 
-Each worker is alone in a swarm, trains on the processor with one thread, and is told to pause many times: a pause waits for
-the end of a micro-batch, whose length is many times the bound. Joins vary by more than the bound too, so that there are
-more pairs of workers that only join. Without protection a worker has no sandbox, hivemind's messages are decoded as in
-stock, and there is no self-test; averaging is the same. Which one begins alternates. Joining is from the start of the
-process to the report that it has joined. Pauses that had to wait for a round are no reaction. Exit code 1 when the upper
-end of a row's 95 % interval is above 2 %, or 10 ms of a reaction.
+A worker that trains is alone in a swarm, has one thread of the processor, and is told to pause many times: a pause waits for
+the end of a micro-batch, whose length is many times the bound. A worker that joins does so as in `against_stock`: 22 M
+parameters, beside one peer that trains and sends it the state; from the start of the process to the report that it has
+joined, after which it leaves. Joins vary by more than the bound, so that there are many. Without protection a worker has no
+sandbox, hivemind's messages are decoded as in stock, and there is no self-test; averaging is the same. Which one begins
+alternates. Pauses that had to wait for a round are no reaction. Exit code 1 when the upper end of a row's 95 % interval is
+above 2 %, or 10 ms of a reaction.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from against_stock.running import fresh_swarm
-from pairs import Judged, Row, write
+from against_stock.running import at_epoch, fresh_swarm
+from pairs import Judged, Row, two_or_more, write
 from peers import SkepPeer, Swarm
 from report import HERE, say
 
@@ -43,7 +44,15 @@ TRAINING_SECONDS: Final = 0.2
 BOUND: Final = 1.02
 MICRO_BATCH: Final = 0.01
 """Seconds by which a reaction may be later."""
+JOINED_MODEL: Final = "22 M"
+JOINED_TARGET: Final = 64
+"""Samples of an epoch of `JOINED_MODEL`, as in `against_stock`."""
+JOINS_TOGETHER: Final = 10
+"""Pairs that join the same peer, one worker after the other."""
+LEAVING_SECONDS: Final = 10.0
 UNPROTECTED: Final = (sys.executable, str(HERE / "unprotected_worker.py"))
+
+Rows = dict[str, Row]
 
 
 def training(shared: Swarm, *, protected: bool) -> dict[str, float]:
@@ -68,41 +77,63 @@ def joining(shared: Swarm, *, protected: bool) -> dict[str, float]:
 
 @contextmanager
 def joined(shared: Swarm, *, protected: bool) -> Iterator[SkepPeer]:
+    """A worker that has joined; it leaves in the end."""
     peer = SkepPeer(shared) if protected else SkepPeer(shared, command=UNPROTECTED, sandbox=Level.NONE)
     try:
         peer.wait_for(lambda event: event["event"] == "joined")
         yield peer
+        peer.ask_to_stop()
+        peer.process.wait(LEAVING_SECONDS)
     finally:
         peer.kill()
 
 
-def compare(pairs: int, measure: Callable[..., dict[str, float]], rows: dict[str, Row]) -> None:
-    """Add what `measure` returns of workers with and without protection to the rows of these names."""
+def compare_training(pairs: int, rows: Rows) -> None:
     for number in range(pairs):
-        for protected in (True, False) if number % 2 else (False, True):
+        for protected in in_turn(number):
             with fresh_swarm(MODEL, target_batch_size=TARGET) as shared:
-                found = measure(shared, protected=protected)
-            for name, value in found.items():
-                (rows[name].new if protected else rows[name].old).append(value)
-            kind = "protected" if protected else "unprotected"
-            say(f"pair {number + 1}, {kind}: " + ", ".join(f"{key} {value:.4g}" for key, value in found.items()))
+                note(number, training(shared, protected=protected), rows, protected=protected)
+
+
+def compare_joins(pairs: int, rows: Rows) -> None:
+    for first in range(0, pairs, JOINS_TOGETHER):
+        with (
+            fresh_swarm(JOINED_MODEL, target_batch_size=JOINED_TARGET) as shared,
+            joined(shared, protected=True) as donor,
+        ):
+            donor.wait_for(at_epoch(1))
+            joining(shared, protected=True)  # the first one at a peer takes longer
+            for number in range(first, min(first + JOINS_TOGETHER, pairs)):
+                for protected in in_turn(number):
+                    note(number, joining(shared, protected=protected), rows, protected=protected)
+
+
+def in_turn(number: int) -> tuple[bool, bool]:
+    """Which worker of a pair is protected."""
+    return (True, False) if number % 2 else (False, True)
+
+
+def note(number: int, found: dict[str, float], rows: Rows, *, protected: bool) -> None:
+    """Add to the rows of these names what was found of a pair's worker."""
+    for name, value in found.items():
+        (rows[name].new if protected else rows[name].old).append(value)
+    kind = "protected" if protected else "unprotected"
+    say(f"pair {number + 1}, {kind}: " + ", ".join(f"{key} {value:.4g}" for key, value in found.items()))
 
 
 def main() -> int:
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    made.add_argument("--pairs", type=int, default=10, help="of workers that train and pause (10)")
-    made.add_argument("--joins", type=int, default=160, help="pairs of workers that join (160)")
+    made.add_argument("--pairs", type=two_or_more, default=10, help="of workers that train and pause (10)")
+    made.add_argument("--joins", type=two_or_more, default=100, help="pairs of workers that join (100)")
     made.add_argument("--to", type=Path, default=HERE, help="folder of the results")
     arguments = made.parse_args()
-    if min(arguments.pairs, arguments.joins) < 2:  # noqa: PLR2004 - an interval needs a spread
-        made.error("at least two pairs of each kind")
     rows = {
         "rate": Row("samples per second of one peer", "", bound=BOUND, more_is_better=True),
-        "join": Row("from the start to joined", "s", bound=BOUND),
+        "join": Row(f"from the start to joined, {JOINED_MODEL} parameters", "s", bound=BOUND),
         "reaction": Row(f"mean of {PAUSES} orders to pause, to no computing", "s", Judged.DIFFERENCE, MICRO_BATCH),
     }
-    compare(arguments.joins, joining, rows)
-    compare(arguments.pairs, training, rows)
+    compare_joins(arguments.joins, rows)
+    compare_training(arguments.pairs, rows)
     enforced = str(protection() or "not known")
     how, after = f"with {arguments.pairs} pairs, {arguments.joins} for joins", f" The sandbox: {enforced}."
     write(
