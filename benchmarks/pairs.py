@@ -254,7 +254,7 @@ def table(rows: list[Row], old: str, new: str) -> list[str]:
 
 def two_or_more(text: str) -> int:
     """The type of an option that says how many pairs: an interval needs a spread. Raises ArgumentTypeError."""
-    if not text.isdigit() or int(text) < 2:  # noqa: PLR2004 - see above
+    if not text.isdigit() or int(text) < 2:  # noqa: PLR2004 - a spread takes two
         raise argparse.ArgumentTypeError(f"{text} is not a number of at least two pairs")
     return int(text)
 

@@ -46,11 +46,11 @@ MICRO_BATCH: Final = 0.01
 """Seconds by which a reaction may be later."""
 JOINED_MODEL: Final = "22 M"
 JOINED_TARGET: Final = 64
-"""Samples of an epoch of `JOINED_MODEL`; the peer trains one of them faster, before it has a state to send."""
+"""Samples of an epoch of `JOINED_MODEL`."""
 DONORS_SHARE: Final = 0.05
+"""Of the time, from its second epoch on: in the first one it has no state to send, and trains without a pause."""
 JOINS_TOGETHER: Final = 25
 """Pairs that join the same peer, one worker after the other."""
-LEAVING_SECONDS: Final = 10.0
 UNPROTECTED: Final = (sys.executable, str(HERE / "unprotected_worker.py"))
 
 Rows = dict[str, Row]
@@ -83,8 +83,7 @@ def joined(shared: Swarm, *, protected: bool) -> Iterator[SkepPeer]:
     try:
         peer.wait_for(lambda event: event["event"] == "joined")
         yield peer
-        peer.ask_to_stop()
-        peer.process.wait(LEAVING_SECONDS)
+        peer.stop()
     finally:
         peer.kill()
 
@@ -96,15 +95,19 @@ def compare_training(pairs: int, rows: Rows) -> None:
                 note(number, training(shared, protected=protected), rows, protected=protected)
 
 
+@contextmanager
+def swarm_with_a_donor() -> Iterator[Swarm]:
+    """One peer trains in it that has sent its state once: the first time takes longer."""
+    with fresh_swarm(JOINED_MODEL, target_batch_size=JOINED_TARGET) as shared, joined(shared, protected=True) as donor:
+        donor.wait_for(at_epoch(1))
+        donor.set_share(DONORS_SHARE)
+        joining(shared, protected=True)
+        yield shared
+
+
 def compare_joins(pairs: int, rows: Rows) -> None:
     for first in range(0, pairs, JOINS_TOGETHER):
-        with (
-            fresh_swarm(JOINED_MODEL, target_batch_size=JOINED_TARGET) as shared,
-            joined(shared, protected=True) as donor,
-        ):
-            donor.wait_for(at_epoch(1))
-            donor.set_share(DONORS_SHARE)
-            joining(shared, protected=True)  # the first one at a peer takes longer
+        with swarm_with_a_donor() as shared:
             for number in range(first, min(first + JOINS_TOGETHER, pairs)):
                 for protected in in_turn(number):
                     note(number, joining(shared, protected=protected), rows, protected=protected)
