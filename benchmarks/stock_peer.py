@@ -19,7 +19,6 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -119,11 +118,11 @@ def main() -> None:
     model = build_model(options["model"])
     optimizer = build_optimizer(options, model)
     optimizer.load_state_from_peers()
-    stop = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    stops: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: stops.append(number))
     batch, trained, told, epoch = options["batch"], 0, 0.0, -1
     observed: ObservedAverager = optimizer.grad_averager
-    while not stop.is_set():
+    while not stops:
         chosen = samples[torch.randint(len(samples), (batch,))]
         model(input_ids=chosen, labels=chosen).loss.backward()
         observed.epoch = optimizer.local_epoch

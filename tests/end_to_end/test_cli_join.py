@@ -5,6 +5,7 @@ import signal
 import subprocess
 import threading
 import time
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
 import psutil
@@ -253,18 +254,17 @@ def test_ctrl_c_before_joining_ends_it_quickly_and_says_so_by_130(home, publishe
 
 def test_practice_ends_with_ctrl_c_and_when_its_parent_is_gone(home):
     for end in (lambda running: running.send_signal(signal.SIGINT), lambda running: running.stdin.close()):
-        running = subprocess.Popen(
+        with subprocess.Popen(
             [*SKEP, "--home", str(home.root), "--json", "practice", "--until-eof"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        too_slow = threading.Timer(90, running.kill)
-        too_slow.start()
-        assert json.loads(running.stdout.readline())["manifest"].endswith(".json")
-        end(running)
-        assert running.wait(15) == 0
-        too_slow.cancel()
-        for pipe in (running.stdin, running.stdout, running.stderr):
-            pipe.close()
+        ) as running, ExitStack() as ended:  # fmt: skip
+            ended.callback(running.kill)
+            too_slow = threading.Timer(90, running.kill)
+            too_slow.start()
+            ended.callback(too_slow.cancel)
+            assert json.loads(running.stdout.readline())["manifest"].endswith(".json")
+            end(running)
+            assert running.wait(15) == 0
 
 
 def test_practice_on_a_taken_port_is_refused(home, served):

@@ -3,7 +3,6 @@
 import hashlib
 import http.client
 import socket
-import threading
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 
@@ -62,7 +61,7 @@ def data(tmp_path):
 def refusal(folder, manifest, **changes):
     asked = Hosting(manifest, **({"address": HostAddress(31337, "127.0.0.1")} | changes))
     with pytest.raises(SkepError) as caught:
-        hosting.run(asked, folder, lambda _: None, threading.Event())
+        hosting.run(asked, folder, lambda _: None, lambda: None)
     assert in_english(caught.value.title).endswith(".")
     assert in_english(caught.value.hint).endswith(".")
     return caught.value

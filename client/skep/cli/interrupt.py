@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,21 +17,35 @@ INSIST: Final = 3
 
 
 class Interrupts(ExitStack):
-    """While entered, each of the three signals sets `asked`, adds to `count` and calls `on_ask`, which must do next to nothing."""
+    """While entered, each of the three signals adds to `count` and asks this process to end, as `ask` does.
+
+    `on_ask` is called at each signal, wherever the main thread stands: it must do next to nothing and take no lock, which
+    the main thread may hold. `threading.Event.set` takes one.
+    """
 
     def __init__(self, on_ask: Callable[[], None] = lambda: None) -> None:
         super().__init__()
         self.asked = False
         self._on_ask, self.count = on_ask, 0
+        self._requests: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def __enter__(self) -> Self:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             self.callback(signal.signal, number, signal.signal(number, self._seen))
         return super().__enter__()
 
+    def ask(self) -> None:
+        """Have `wait` return; from any thread."""
+        self.asked = True
+        self._requests.put(None)  # reentrant, so a signal may come during a `wait`
+
+    def wait(self) -> None:
+        """Return when a signal came, or `ask` was called."""
+        self._requests.get()
+
     def _seen(self, _number: int, _frame: FrameType | None) -> None:
         self.count += 1
-        self.asked = True
+        self.ask()
         self._on_ask()
         if self.count >= INSIST:
             raise KeyboardInterrupt

@@ -92,9 +92,8 @@ def _host(context: Context, arguments: argparse.Namespace) -> None:
         help_rounds=arguments.help_rounds,
         pack=got(context),
     )
-    stop = threading.Event()
-    with Interrupts(stop.set):
-        run(asked, folder, lambda event: _show(context, event), stop)
+    with Interrupts() as interrupts:
+        run(asked, folder, lambda event: _show(context, event), interrupts.wait)
 
 
 def _show(context: Context, event: dict[str, Any]) -> None:
@@ -136,8 +135,6 @@ def _sentence(event: dict[str, Any]) -> str:
 def _practice(context: Context, arguments: argparse.Namespace) -> None:
     from skep.host.practice import swarm  # noqa: PLC0415 - it brings numpy, which no other verb needs
 
-    stop = threading.Event()
-
     def announce(manifest: Path, link: str) -> None:
         context.terminal.show({"event": "practice", "manifest": str(manifest), "link": link}, [str(manifest)])
         context.terminal.note(tr("The practice swarm runs. Join it with: skep join {path}", path=manifest))
@@ -145,24 +142,24 @@ def _practice(context: Context, arguments: argparse.Namespace) -> None:
         context.terminal.note(tr("Ctrl-C ends it."))
 
     context.home.create()
-    if arguments.until_eof:
-        threading.Thread(target=_stop_at_eof, args=(stop,), name="parent", daemon=True).start()
-    with Interrupts(stop.set):
+    with Interrupts() as interrupts:
+        if arguments.until_eof:
+            threading.Thread(target=_ask_at_eof, args=(interrupts,), name="parent", daemon=True).start()
         swarm.run(
             context.home.practice_folder,
             peers=arguments.peers,
             port=arguments.port,
             announce=announce,
-            stop=stop,
+            wait=interrupts.wait,
             pack=got(context),
         )
 
 
-def _stop_at_eof(stop: threading.Event) -> None:
+def _ask_at_eof(interrupts: Interrupts) -> None:
     # os.read, since closing a buffered stdin at exit would wait for this thread's lock
     while os.read(sys.stdin.fileno(), 4096):
         pass
-    stop.set()
+    interrupts.ask()
 
 
 # --- the join link

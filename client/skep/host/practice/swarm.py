@@ -83,10 +83,10 @@ def run(
     peers: int,
     port: int,
     announce: Callable[[Path, str], None],
-    stop: threading.Event,
+    wait: Callable[[], object],
     pack: Path | None = None,
 ) -> None:
-    """Run the swarm in the folder `root` until `stop` is set.
+    """Run the swarm in the folder `root` until `wait` returns.
 
     `announce` is called with the path of the signed manifest that joins it, and with the link that does. `port` is the
     seed's TCP port, 0 for a free one. `pack` is the folder of the compute pack to use. Raises SkepError.
@@ -105,7 +105,7 @@ def run(
             started.callback(trainer.close)
             trainer.start()
         announce(folder.manifest, links.link_to(f"{served}/{folder.manifest.name}", key))
-        stop.wait()
+        wait()
         for trainer in trainers:
             trainer.stop()
 

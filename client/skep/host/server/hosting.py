@@ -64,8 +64,8 @@ class Hosting:
     """The folder of the compute pack to use."""
 
 
-def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Event) -> None:
-    """Host until `stop` is set. Raises SkepError; then no process is left running."""
+def run(asked: Hosting, folder: HostFolder, report: Report, wait: Callable[[], object]) -> None:
+    """Host until `wait` returns. Raises SkepError; then no process is left running."""
     raw, signature, manifest = signing.load_verified(asked.manifest)
     check_expiry(manifest, datetime.now(UTC))
     check_named(manifest.peers, asked.address, folder.identity.peer_id)
@@ -101,7 +101,7 @@ def run(asked: Hosting, folder: HostFolder, report: Report, stop: threading.Even
                 "run_id": manifest.run_id,
             }
         )
-        stop.wait()
+        wait()
         peer.ask_to_end()
     report({"event": "stopped"})
 
