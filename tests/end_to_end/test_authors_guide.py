@@ -7,24 +7,19 @@ earlier commands (as the page says), and the keyring by a file if a command need
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sysconfig
 from pathlib import Path
 
 import pytest
 
+from free_ports import free_port
 from terminals import JOIN_SECONDS, SKEP, Running, is_event
 
 PAGE = (Path(__file__).parents[2] / "docs" / "for-project-authors.md").read_text()
 SECTION = PAGE[PAGE.index("## In ten minutes") : PAGE.index("## A key")]
 BLOCKS = [block.replace("\n    ", "\n").strip() for block in re.findall(r"\n\n((?:    .*\n)+)", SECTION)]
 ROUND_SECONDS = 180
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return str(server.getsockname()[1])
 
 
 @pytest.fixture
@@ -39,7 +34,7 @@ def place(tmp_path):
 @pytest.fixture
 def follow(place):
     """Runs one line of the page, in the author's home unless it names another; returns its output."""
-    ports = {"8080": free_port(), "31337": free_port()}
+    ports = {"8080": str(free_port()), "31337": str(free_port())}
     running = []
 
     def as_here(text):

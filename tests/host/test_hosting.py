@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from english import in_english, raises
+from free_ports import free_port
 from manifests import lora, raw, signed
 from skep.adapters.process.single_instance import instance_lock
 from skep.adapters.storage import invitations, signed_checkpoints, signing
@@ -44,8 +45,7 @@ def taken():
 
 @pytest.fixture
 def free():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+    return free_port()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fakes import make_project
+from free_ports import free_port
 from manifests import example, signed
 from skep import bootstrap
 from skep.cli.application import main
@@ -110,8 +111,7 @@ def test_the_way_to_seeds_and_data_is_tried(home, answering):
 
 
 def test_what_does_not_answer_says_how():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        closed = server.getsockname()[1]
+    closed = free_port()
     assert diagnosis.reached_peer(f"/ip4/127.0.0.1/tcp/{closed}/p2p/Qm").endswith(os.strerror(111))
     assert "not tried" in diagnosis.reached_peer("/ip4/127.0.0.1/udp/1/quic/p2p/Qm")
     assert diagnosis.reached_peer("nonsense") == "no address that skep knows"

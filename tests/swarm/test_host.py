@@ -2,7 +2,6 @@
 
 import hashlib
 import http.client
-import socket
 import time
 from contextlib import closing
 from itertools import pairwise
@@ -16,6 +15,7 @@ from hivemind.optim.state_averager import dump_optimizer_state
 
 from english import in_english
 from families import alive
+from free_ports import free_port
 from manifests import signed
 from skep.adapters.storage import signing
 from skep.core.project import links
@@ -36,11 +36,6 @@ EPOCH_SECONDS = 120
 STOP_SECONDS = 3.0
 EVERY = 2
 """Epochs from one checkpoint to the next."""
-
-
-def free_port():
-    with closing(socket.create_server(("127.0.0.1", 0))) as server:
-        return server.getsockname()[1]
 
 
 class Project:

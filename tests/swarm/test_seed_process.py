@@ -2,7 +2,6 @@
 
 import contextlib
 import signal
-import socket
 import time
 from functools import partial
 
@@ -13,6 +12,7 @@ import pytest
 import forked_peers
 from english import in_english
 from families import alive, kill, lives
+from free_ports import free_port
 from manifests import raw
 from skep.adapters.storage.identity import FileIdentity
 from skep.core.errors import SwarmError
@@ -65,11 +65,6 @@ def test_a_seed_that_does_not_start_says_why(tmp_path):
 
 REACHABLE_SECONDS, HANG_SECONDS = 60.0, 90.0
 P2PD, DHT, STATE, GRADIENTS = "p2pd", "The process that looks up", "averages the model", "averages gradients"
-
-
-def free_port():
-    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as server:
-        return server.getsockname()[1]
 
 
 class Host:

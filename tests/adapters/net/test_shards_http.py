@@ -213,9 +213,9 @@ def test_a_server_that_is_down_is_said(make_shards, server):
     _, shard = make_shard()
     shards = make_shards()
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind(("127.0.0.1", 0))  # bound but not listening
         shards._index_address = f"http://127.0.0.1:{probe.getsockname()[1]}/index.json"
-    assert_failed(fetch(shards, shard), "cannot be reached")
+        assert_failed(fetch(shards, shard), "cannot be reached")
 
 
 @pytest.mark.parametrize(("act", "asked"), [(silent, 1), (half_then_silent(make_shard()[0]), 2)])
