@@ -1,5 +1,6 @@
-"""A group of ranks ends when the script destroys it. With torch alone its threads last, and may abort the process."""
+"""A group of ranks ends with the script, or when that destroys it. With torch alone its threads last, and may abort the process."""
 
+import signal
 import subprocess
 import sys
 
@@ -36,6 +37,25 @@ print(lasting({seconds}))
 """
 
 
+UNFINISHED = """
+import time
+
+import skep.worker.ranks
+from skep.worker.ranks.rendezvous import leave_at_exit
+import torch
+from torch import distributed as dist
+
+
+def takes_long(done):
+    for _ in range(1000):
+        time.sleep(0.001)  # after which Python's lock is taken again
+    return done.value()[0]
+
+
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+{first}
+dist.all_reduce(torch.ones(8), async_op=True).get_future().then(takes_long)
+"""
 SOON = 20
 """Seconds; a thread that was waited for is listed until the system has removed it."""
 
@@ -51,3 +71,19 @@ def test_no_thread_of_a_destroyed_group_lasts(first, seconds, lasts):
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert ("gloo" in done.stdout) is lasts
+
+
+THREADS_WAIT = sys.version_info >= (3, 14)
+"""Python 3.14 lets a thread that wants its lock at the end wait for ever, instead of ending it by force."""
+
+
+@pytest.mark.parametrize(
+    ("first", "code"),
+    [("", 0 if THREADS_WAIT else -signal.SIGABRT), ("leave_at_exit()", 0)],
+    ids=["torch alone", "skep"],
+)
+def test_a_script_whose_hook_runs_when_it_ends_does_not_abort(first, code):
+    program = UNFINISHED.format(first=first)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == code, done.stderr
+    assert ("terminate called" in done.stderr) is bool(code)

@@ -20,6 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from skep.core.errors import BadInput
 from skep.core.text import Text
+from skep.worker.ranks import rendezvous
 
 EPSILON: Final = {"": 1e-8, "bf16": 1e-8, "fp16": 1e-7}
 """Added to the norms of the factors, so that those of a gradient of zeros are not divided by zero; 1e-8 is 0 in fp16."""
@@ -111,6 +112,7 @@ def register(ddp: DistributedDataParallel, options: Hook, *, local_steps: bool =
     That does nothing but for PostLocalSGD. Raises BadInput as `check`, and where PowerSGD would compress no matrix.
     """
     check(options, local_steps=local_steps)
+    rendezvous.leave_at_exit()
     match options:
         case Compress(precision="fp16"):
             ddp.register_comm_hook(ddp.process_group, default_hooks.fp16_compress_hook)

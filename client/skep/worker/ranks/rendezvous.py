@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import sys
@@ -48,6 +49,16 @@ def meet(order: Meet) -> None:
     dist.init_process_group(
         order.backend, store=store, rank=order.rank, world_size=order.size, timeout=within, device_id=device
     )
+
+
+def leave_at_exit() -> None:
+    """Have Python leave the group, if it is in one then, before it ends.
+
+    A thread of a group that still has to release an object of Python, such as a hook, aborts a process in which Python
+    has ended, and whose training is long done.
+    """
+    atexit.unregister(leave)
+    atexit.register(leave)
 
 
 def leave() -> None:
