@@ -11,15 +11,16 @@ import pytest
 from skep.cli.interrupt import Interrupts
 
 AT_EACH_LINE = """
-import signal, sys, threading
+import signal, sys, threading, time
 from skep.cli.interrupt import Interrupts
 
 class SignalAt:
     def __init__(self, line):
-        self.left = line
-    def __call__(self, *_):
+        self.left, self.event = line, None
+    def __call__(self, _frame, event, _argument):
         self.left -= 1
         if not self.left:
+            self.event = event
             signal.raise_signal(signal.SIGINT)
         return self
 
@@ -29,6 +30,7 @@ while True:
     with Interrupts() as interrupts:
         late = threading.Timer(0.5, interrupts.ask)
         late.start()
+        begun = time.monotonic()
         sys.settrace(tracing)
         interrupts.wait()
         sys.settrace(None)
@@ -36,6 +38,7 @@ while True:
     if tracing.left > 0:
         break
     assert interrupts.count == 1
+    assert tracing.event == "return" or time.monotonic() < begun + 0.5, "the signal did not end the wait"
     line += 1
 print(line)
 """

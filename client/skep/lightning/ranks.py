@@ -24,7 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 from skep.lightning.launcher import FOLDER, RankLauncher, end_with_first
 from skep.training.words import in_words
 from skep.worker.ranks.hooks import Hook, register
-from skep.worker.ranks.rendezvous import leave_at_exit
+from skep.worker.ranks.rendezvous import settle_at_exit
 
 BACKENDS: Final = {"cpu": "gloo", "cuda": "cpu:gloo,cuda:nccl"}
 """By the type of the devices. What ranks tell each other is on the processor."""
@@ -115,7 +115,7 @@ class Ranks(ParallelStrategy):
         store.wait([f"rank-{number}" for number in range(ranks)], PREPARING)
         backend = BACKENDS[self.root_device.type]
         dist.init_process_group(backend, store=store, rank=rank, world_size=ranks, timeout=self._timeout)
-        leave_at_exit()
+        settle_at_exit()
 
     def model_to_device(self) -> None:
         assert self.model is not None

@@ -38,24 +38,32 @@ print(lasting({seconds}))
 
 
 UNFINISHED = """
+import threading
 import time
 
 import skep.worker.ranks
-from skep.worker.ranks.rendezvous import leave_at_exit
+from skep.worker.ranks.rendezvous import settle_at_exit
 import torch
 from torch import distributed as dist
 
+begun = threading.Event()
+
 
 def takes_long(done):
-    for _ in range(1000):
-        time.sleep(0.001)  # after which Python's lock is taken again
+    begun.set()
+    until = time.monotonic() + 1.0
+    while time.monotonic() < until:
+        pass
     return done.value()[0]
 
 
 dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+kept = dist.group.WORLD  # as a DistributedDataParallel keeps it
 {first}
 dist.all_reduce(torch.ones(8), async_op=True).get_future().then(takes_long)
+begun.wait()
 """
+
 SOON = 20
 """Seconds; a thread that was waited for is listed until the system has removed it."""
 
@@ -79,7 +87,7 @@ THREADS_WAIT = sys.version_info >= (3, 14)
 
 @pytest.mark.parametrize(
     ("first", "code"),
-    [("", 0 if THREADS_WAIT else -signal.SIGABRT), ("leave_at_exit()", 0)],
+    [("", 0 if THREADS_WAIT else -signal.SIGABRT), ("settle_at_exit()", 0)],
     ids=["torch alone", "skep"],
 )
 def test_a_script_whose_hook_runs_when_it_ends_does_not_abort(first, code):

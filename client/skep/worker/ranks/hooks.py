@@ -112,7 +112,7 @@ def register(ddp: DistributedDataParallel, options: Hook, *, local_steps: bool =
     That does nothing but for PostLocalSGD. Raises BadInput as `check`, and where PowerSGD would compress no matrix.
     """
     check(options, local_steps=local_steps)
-    rendezvous.leave_at_exit()
+    rendezvous.settle_at_exit()
     match options:
         case Compress(precision="fp16"):
             ddp.register_comm_hook(ddp.process_group, default_hooks.fp16_compress_hook)

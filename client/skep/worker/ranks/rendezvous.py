@@ -1,4 +1,7 @@
-"""How ranks find each other: through a file in the run's private folder, then by sockets that listen on loopback only."""
+"""How ranks find each other: through a file in the run's private folder, then by sockets that listen on loopback only.
+
+And how a script ends that has met: with gloo alone the process aborts now and then when its training is done.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,9 @@ import atexit
 import contextlib
 import os
 import sys
+import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Final
 
 import torch
@@ -25,6 +30,11 @@ ENVIRONMENT: Final = {
 }
 """Read by gloo, NCCL and torch when a group is formed."""
 NCCL, GLOO = "nccl", "gloo"
+GLOO_THREAD: Final = "pt_gloo_runloop\n"
+SETTLE_SECONDS: Final = 5.0
+LOOK_SECONDS: Final = 0.01
+_TASKS: Final = Path("/proc/self/task")
+"""Linux's list of this process's threads; elsewhere there is none, and nothing more than LOOK_SECONDS is waited for."""
 BOTH: Final = f"cpu:{GLOO},cuda:{NCCL}"
 """A group that sends tensors of the host's memory by gloo and those of GPUs by NCCL."""
 
@@ -51,14 +61,29 @@ def meet(order: Meet) -> None:
     )
 
 
-def leave_at_exit() -> None:
-    """Have Python leave the group, if it is in one then, before it ends.
+def settle_at_exit() -> None:
+    """Have Python wait, before it ends, until gloo's threads have nothing to do, for SETTLE_SECONDS at most.
 
-    A thread of a group that still has to release an object of Python, such as a hook, aborts a process in which Python
-    has ended, and whose training is long done.
+    One that still calls or releases an object of Python then, such as a hook or a tensor, aborts the process. To destroy the
+    group would wait for them only if nothing else refers to it, as each DistributedDataParallel does.
     """
-    atexit.unregister(leave)
-    atexit.register(leave)
+    atexit.unregister(_settle)
+    atexit.register(_settle)
+
+
+def _settle() -> None:
+    deadline = time.monotonic() + SETTLE_SECONDS
+    time.sleep(LOOK_SECONDS)  # Python's lock is free meanwhile, for threads that wait for it
+    while any(map(_is_busy, _TASKS.glob("*"))) and time.monotonic() < deadline:
+        time.sleep(LOOK_SECONDS)
+
+
+def _is_busy(thread: Path) -> bool:
+    """Whether it is one in which gloo works, and does something, or would if a processor were free."""
+    try:
+        return (thread / "comm").read_text() == GLOO_THREAD and " R " in (thread / "stat").read_text()
+    except OSError:  # it has ended meanwhile
+        return False
 
 
 def leave() -> None:
