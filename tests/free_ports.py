@@ -5,7 +5,7 @@ import socket
 from contextlib import suppress
 
 PORTS = range(20_000, 32_000)
-"""Below those that Linux gives to connections and to whoever asks for any port, so that hardly any other process gets one meanwhile."""
+"""Below Linux's range for connections and for port 0: a process that names no port gets none of these."""
 _given = set()
 
 
