@@ -1,7 +1,8 @@
 """A root folder of its own for this process and those it starts: only what the rules name exists in it.
 
 So the sockets of the session bus, the screen, the keyring and Docker cannot be found, and what is read-only cannot be
-changed in any way. It takes Linux 5.12, and user namespaces for those who are not root (mount_namespaces(7)).
+changed in any way. What the host mounts or unmounts later changes nothing here. It takes Linux 5.12, and user namespaces
+for those who are not root (mount_namespaces(7)).
 
 The process makes it itself: a program such as bubblewrap would stay between the engine and the worker, which the engine
 knows by its process id, session and signals.
@@ -25,7 +26,7 @@ from skep.worker.sandbox.trial import why_it_fails
 
 _CLONE_NEWNS: Final = 0x00020000
 _CLONE_NEWUSER: Final = 0x10000000
-_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_SLAVE = 2, 4, 8, 0x4000, 0x80000
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_REC, _MS_PRIVATE, _MS_SLAVE = 2, 4, 8, 0x4000, 0x40000, 0x80000
 _MNT_DETACH: Final = 2
 _OPEN_TREE_CLONE: Final = 1
 _OPEN_TREE_CLOEXEC: Final = os.O_CLOEXEC if hasattr(os, "O_CLOEXEC") else 0
@@ -142,7 +143,8 @@ def _copy(path: Path, attributes: int) -> int:
     flags = _OPEN_TREE_CLONE | _OPEN_TREE_CLOEXEC | _AT_RECURSIVE
     tree = calls.syscall(calls.OPEN_TREE, _AT_FDCWD, os.fsencode(path), flags)
     try:
-        _set(tree, b"", attributes, _AT_EMPTY_PATH | _AT_RECURSIVE)
+        # private, since a later mount of the host would arrive with the host's attributes
+        _set(tree, b"", _Attributes(attributes, 0, _MS_PRIVATE, 0), _AT_EMPTY_PATH | _AT_RECURSIVE)
     except OSError:
         os.close(tree)
         raise
@@ -150,11 +152,10 @@ def _copy(path: Path, attributes: int) -> int:
 
 
 def _change(path: str, attributes: int) -> None:
-    _set(_AT_FDCWD, path.encode(), attributes, 0)
+    _set(_AT_FDCWD, path.encode(), _Attributes(attributes, 0, 0, 0), 0)
 
 
-def _set(at: int, path: bytes, attributes: int, flags: int) -> None:
-    asked = _Attributes(attributes, 0, 0, 0)
+def _set(at: int, path: bytes, asked: _Attributes, flags: int) -> None:
     calls.syscall(calls.MOUNT_SETATTR, at, path, flags, ctypes.byref(asked), ctypes.sizeof(asked))
 
 

@@ -17,6 +17,7 @@ def why_it_fails(do: Callable[[], object]) -> str:
     child = os.fork()
     if child == 0:
         try:
+            os.close(reading)
             signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.alarm(SECONDS)
             do()
