@@ -1,5 +1,6 @@
 """Runs a function in forked processes that are the ranks of a gloo group, found through a file."""
 
+import gc
 import os
 import sys
 import tempfile
@@ -69,6 +70,7 @@ def _answer(pipe, ends: float):
 
 
 def _one(answer, work, rank, count, folder, arguments) -> None:
+    gc.freeze()  # a group that is garbage of this test's process has no threads here, for which its end would wait
     torch.set_num_threads(1)
     try:
         result = work(rank, count, folder, *arguments)

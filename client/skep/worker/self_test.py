@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import faulthandler
-import gc
 import logging
 import math
 import multiprocessing
@@ -83,7 +82,6 @@ def _send_all(at: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches both; the parent ends this process
     faulthandler.disable()  # of a crash the attack's name is enough
     logging.disable()  # hivemind warns of each attack
-    gc.disable()  # a collection looks at everything that the parent has, which takes longer than the test
     for number, attack in enumerate(ATTACKS.values()):
         at.value = number
         if not attack():

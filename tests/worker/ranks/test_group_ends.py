@@ -1,4 +1,7 @@
-"""A group of ranks ends with the script, or when that destroys it. With torch alone its threads last, and may abort the process."""
+"""A group of ranks ends with the script, or when that destroys it.
+
+With torch alone its threads last and may abort the process, and a fork that collects it waits for them for ever.
+"""
 
 import signal
 import subprocess
@@ -50,6 +53,8 @@ begun = threading.Event()
 
 
 def takes_long(done):
+    if threading.current_thread() is threading.main_thread():
+        return done.value()[0]  # the sum was there before this was asked for
     begun.set()
     until = time.monotonic() + 1.0
     while time.monotonic() < until:
@@ -60,12 +65,36 @@ def takes_long(done):
 dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
 kept = dist.group.WORLD  # as a DistributedDataParallel keeps it
 {first}
-dist.all_reduce(torch.ones(8), async_op=True).get_future().then(takes_long)
-begun.wait()
+while not begun.wait(0.1):
+    dist.all_reduce(torch.ones(1 << 20), async_op=True).get_future().then(takes_long)
 """
 
 SOON = 20
 """Seconds; a thread that was waited for is listed until the system has removed it."""
+
+
+FORKED = """
+import gc
+from multiprocessing import get_context
+
+{first}
+import skep.worker.ranks
+import torch
+from torch import distributed as dist
+
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+gc.disable()
+kept = [dist.group.WORLD]
+kept.append(kept)
+dist.destroy_process_group()
+del kept
+child = get_context("fork").Process(target=gc.collect)
+child.start()
+child.join({seconds})
+print(child.exitcode)
+child.kill()
+"""
+"""A fork that collects a group which its parent has left, as Lightning leaves one: its parts refer to each other."""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -83,15 +112,27 @@ def test_no_thread_of_a_destroyed_group_lasts(first, seconds, lasts):
 
 THREADS_WAIT = sys.version_info >= (3, 14)
 """Python 3.14 lets a thread that wants its lock at the end wait for ever, instead of ending it by force."""
+ABORTED = {-signal.SIGABRT, -signal.SIGSEGV}
+"""How a process ends that its own thread aborts: which of the two depends on how much of Python is gone by then."""
 
 
 @pytest.mark.parametrize(
-    ("first", "code"),
-    [("", 0 if THREADS_WAIT else -signal.SIGABRT), ("settle_at_exit()", 0)],
+    ("first", "codes"),
+    [("", {0} if THREADS_WAIT else ABORTED), ("settle_at_exit()", {0})],
     ids=["torch alone", "skep"],
 )
-def test_a_script_whose_hook_runs_when_it_ends_does_not_abort(first, code):
+def test_a_script_whose_hook_runs_when_it_ends_does_not_abort(first, codes):
     program = UNFINISHED.format(first=first)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == code, done.stderr
-    assert ("terminate called" in done.stderr) is bool(code)
+    assert done.returncode in codes, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "seconds", "code"),
+    [("", 5, None), ("from skep.worker.process.processes import use_fork; use_fork()", 60, 0)],
+    ids=["torch alone", "skep"],
+)
+def test_a_fork_does_not_wait_for_the_threads_of_a_group_that_it_inherits(first, seconds, code):
+    program = FORKED.format(first=first, seconds=seconds)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == f"{code}\n", done.stderr

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import gc
 import multiprocessing
 import os
 import signal
@@ -32,11 +33,15 @@ MANY_FILES: Final = 65_536
 def use_fork() -> None:
     """Make multiprocessing fork in this process, regardless of the default of this Python and system.
 
+    A fork's garbage collection leaves out what it inherits: it would end groups of devices that are garbage here, and wait
+    for ever for their threads, which only this process has.
+
     hivemind starts its DHT and averagers as `multiprocessing.Process` objects that hold locks, which cannot be pickled:
     "spawn" (macOS, Windows) and "forkserver" (Linux from Python 3.14 on) raise "cannot pickle '_thread.lock' object".
     Call it before hivemind is imported, which creates locks of the context that is set at that time.
     """
     multiprocessing.set_start_method("fork", force=True)
+    os.register_at_fork(after_in_child=gc.freeze)
 
 
 def tie_to_this_process() -> None:
