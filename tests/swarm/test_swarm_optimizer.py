@@ -26,6 +26,7 @@ from skep.worker.swarm.catching_up import LOOK_SECONDS
 from skep.worker.swarm.global_rounds import GlobalRounds
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import Participant, run_of
+from skep.worker.swarm.tracker import Presence
 
 TARGET = 64
 STEP_BATCH = 8
@@ -538,3 +539,59 @@ def test_a_state_older_than_the_swarm_is_taken_up_once_and_is_handed_over_as_wha
     assert not ours.optimizer._should_load_state_from_peers()
     assert averager.get_current_state()[0]["epoch"] == 5
     assert averager.state_sharing_priority == 5
+
+
+def rested(peers, dht, books, epochs=2):
+    """A peer that has trained so many epochs alone, and is paused: it has no record of its progress in the `books`."""
+    peer = peers(Peer, dht)
+    while peer.optimizer.local_epoch < epochs:
+        peer.epoch()
+    peer.optimizer.rest(leaving=False)
+    wait_until(lambda: (peer.optimizer.tend(lambda: None), peer.optimizer.tracker.presence is Presence.AWAY)[1])
+    wait_until(lambda: books(peer.optimizer.tracker) is None)
+    return peer
+
+
+def offers_of(dht, *peers):
+    """The epochs of the states that the peers offer, as another one sees it."""
+    averagers = [peer.optimizer.state_averager for peer in peers]
+    found = dht.get(f"{averagers[0].prefix}.all_averagers", latest=True)
+    entries = [found.value.get(averager.peer_id.to_bytes()) if found else None for averager in averagers]
+    return [entry.value if entry else None for entry in entries]
+
+
+def test_a_newcomer_begins_with_the_state_of_a_paused_peer_where_nobody_trains(make_dhts, peers):
+    dhts = make_dhts(3)
+    paused = rested(peers, dhts[0], open_books(dhts[2]))
+    wait_until(lambda: offers_of(dhts[1], paused) == [2])
+    ours = peers(Peer, dhts[1])
+    ours.optimizer.ask_for_state()
+    assert (ours.optimizer._offered, ours.optimizer.tracker.others) == (2, 0)
+    ours.optimizer.synchronise()
+    assert (ours.optimizer.local_epoch, ours.parameter.tolist()) == (2, paused.parameter.tolist())
+    ours.epoch()
+    assert ours.optimizer.local_epoch == 3
+
+
+def test_a_newcomer_begins_alone_where_nobody_trains_and_nobody_hands_over_a_state(make_dhts, peers):
+    dhts = make_dhts(3)
+    paused = rested(peers, dhts[0], open_books(dhts[2]))
+    wait_until(lambda: offers_of(dhts[1], paused) == [2])
+    ours = peers(Peer, dhts[1], size=1, **HASTY)  # to which the other's state does not fit
+    ours.optimizer.synchronise()
+    assert (ours.optimizer.local_epoch, ours.parameter.tolist()) == (0, [0.0])
+    ours.epoch()
+    assert ours.optimizer.local_epoch == 1
+
+
+def test_a_newcomer_without_a_state_does_not_train_with_peers_that_have_come_meanwhile(make_dhts, peers, ghost):
+    dhts = make_dhts(4)
+    paused = rested(peers, dhts[0], open_books(dhts[2]))
+    wait_until(lambda: offers_of(dhts[1], paused) == [2])
+    ours = peers(Peer, dhts[1], size=1, **HASTY)
+    ours.optimizer.ask_for_state()
+    assert ours.optimizer._offered == 2
+    ghost(dhts[3], epoch=2)
+    wait_until(lambda: ours.optimizer.tracker.others)
+    with raises(SwarmError, match="tensor 0 of its state"):
+        ours.optimizer.synchronise()

@@ -3,6 +3,7 @@
 import math
 from functools import partial
 from statistics import mean
+from types import SimpleNamespace
 
 import pytest
 from hivemind.optim.progress_tracker import ProgressTracker
@@ -275,3 +276,22 @@ def test_a_peer_that_stands_back_does_not_count_its_own_later_record(tracker):
     tracker.stand_back_at(60)
     assert tracker.global_epoch == 60
     assert look() == (60, 60)
+
+
+def newest(epochs, *answering, last=math.inf):
+    """The newest of the offers, of which those of `answering` have answered at the second question only."""
+    asked = []
+
+    def there(peers):
+        asked.append(set(peers))
+        return {peer: float(peer in answering and len(asked) > 2) for peer in peers}
+
+    tracker = SimpleNamespace(_there=there, _attendance=SimpleNamespace(wait=lambda _within: True), last_epoch=last)
+    return LiveProgressTracker.newest_of_there(tracker, epochs)
+
+
+def test_of_the_offers_the_newest_of_those_who_answer_counts():
+    offers = {"ann": 5.0, "bob": 9.5, "cleo": 12.0}
+    assert newest(offers, "ann", "bob") == 10
+    assert newest(offers, "ann", "bob", last=8) == 8
+    assert newest(offers) == newest({}) == 0

@@ -55,6 +55,8 @@ class CatchingUp:
     """Epochs that a snapshot may be behind."""
     _has_looked = False
     """Whether those who are there were asked for before the first state."""
+    _offered = 0
+    """The newest epoch of the states that peers offer, where nobody trains: one at rest has no record of its progress."""
     _signed: SignedState | None
     """If there is one, no state of other peers is ever loaded."""
 
@@ -140,36 +142,47 @@ class CatchingUp:
     def _needs_state(self) -> bool:
         if self._signed is not None:
             return False
-        ahead = self.tracker.global_epoch - self.local_epoch
+        ahead = self._newest_known - self.local_epoch
         return bool(ahead > (self._fresh if self.local_epoch else 0))
+
+    @property
+    def _newest_known(self) -> int:
+        return max(int(self.tracker.global_epoch), self._offered)
 
     def ask_for_state(self) -> None:
         """Start downloading the state for `synchronise` in the background."""
         self._look_before_state()
         if self._needs_state and not self.finished:
-            self.state_averager.ask_for_state(self.tracker.global_epoch)
+            self.state_averager.ask_for_state(self._newest_known)
 
     def synchronise(self) -> None:
         """Before the first sample: load the swarm's state, unless there is none yet, ours is, or no peer's is taken.
 
-        If nobody hands over a usable one, our own is taken up, however old. Raises SwarmError.
+        If nobody hands over a usable one, our own is taken up, however old. Raises SwarmError, unless nobody else trains.
         """
         self._look_before_state()
         if self._needs_state:
             try:
                 self.catch_up(NOTHING)
             except SwarmError:
-                if self.local_epoch or not self._take_up_older():
+                alone = self._offered and not self.tracker.others
+                if (self.local_epoch or not self._take_up_older()) and not alone:
                     raise
                 self._enter_epoch()
+            finally:
+                self._offered = 0
         elif self.local_epoch or self._signed is not None:
             self._enter_epoch()
 
     def _look_before_state(self) -> None:
-        """A newcomer believes epochs only of peers that answer."""
-        if not (self.local_epoch or self._has_looked):
-            self._has_looked = True
-            self.tracker.look_thoroughly(LOOK_SECONDS)
+        """A newcomer believes epochs only of peers that answer; where nobody trains, those of the states that are offered."""
+        if self.local_epoch or self._has_looked:
+            return
+        self._has_looked = True
+        self.tracker.look_thoroughly(LOOK_SECONDS)
+        if self._signed is None and not self.tracker.at_work:
+            offers = self.state_averager.offers()
+            self._offered = self.tracker.newest_of_there({str(peer): epoch for peer, epoch in offers.items()})
 
     def catch_up(self, reason: Text) -> None:
         """Load the newest state from the swarm, checked, unless no peer's state is taken. Raises SwarmError.
@@ -281,14 +294,14 @@ class CatchingUp:
 
     def _tell(self, loading: Loading) -> None:
         """While a state is loaded, which may take many epochs."""
-        self.state_averager.loading.known = self.tracker.global_epoch
+        self.state_averager.loading.known = self._newest_known
         self._tell_loading(loading)
 
     def _load_state(self) -> None:
         failure: SwarmError | None = None  # the last one: whoever has sent something wrong is not asked again
         for attempt in range(STATE_ATTEMPTS):
             try:
-                if self.state_averager.load_checked(self.tracker.global_epoch, self._tell) is not None:
+                if self.state_averager.load_checked(self._newest_known, self._tell) is not None:
                     return
             except SwarmError as error:
                 failure = error

@@ -81,6 +81,8 @@ class LiveProgressTracker(ProgressTracker):
     """Whether this peer has a record of its own."""
     others = 0
     """Other peers with a progress record, as last seen."""
+    at_work = 0
+    """Those of them that compute."""
     usual = 0
     """The epoch that most of the others have reached, 0 while these are fewer than two."""
     others_at_least = 0
@@ -214,6 +216,18 @@ class LiveProgressTracker(ProgressTracker):
             self._attendance.wait(2 * ANSWER_SECONDS)
         self.look(within)
 
+    def newest_of_there(self, epochs: Mapping[str, float]) -> int:
+        """The newest of `epochs`, by base58 ids, of those peers that answer; 0 without any.
+
+        As much is believed of progress records by one who has met nobody. Returns after as long as peers have for an answer.
+        """
+        for _ in range(2):  # at first others may be being asked
+            self._there(epochs.keys())
+            self._attendance.wait(2 * ANSWER_SECONDS)
+        there = self._there(epochs.keys())
+        found = [min(epoch, self.last_epoch) for peer, epoch in epochs.items() if there[peer] == 1.0]
+        return math.ceil(max(found, default=0.0))
+
     def _look_again(self) -> None:
         self.global_progress.next_fetch_time = 0.0
         self.global_state_updated.set()
@@ -242,6 +256,7 @@ class LiveProgressTracker(ProgressTracker):
         }
         theirs = {key: ValueWithExpiration(each.dict(), records[key].expiration_time) for key, each in believed.items()}
         self.others, self.others_at_least, self.usual = len(believed), found.at_least, found.usual
+        self.at_work = sum(claim.rate > 0 for claim in found.claims.values())
         progress = super()._parse_swarm_progress_data(ours | theirs)
         if self.others and self.trains and self.presence is not Presence.AWAY:
             # hivemind counts records: one that has just joined, and whose own is not there yet, would step alone

@@ -38,8 +38,8 @@ def test_a_lone_donor_is_asked_whatever_it_claims():
     assert orders({}) == {()}
 
 
-@pytest.mark.parametrize("value", ["100", math.nan, math.inf, None, b"100"])
-def test_what_is_no_number_is_left_out(value):
+@pytest.mark.parametrize("value", ["100", math.nan, math.inf, None, b"100", -1, 2**53, 1e300])
+def test_what_is_no_epoch_is_left_out(value):
     assert orders({ANN: value, BOB: 1}) == {(BOB,)}
 
 

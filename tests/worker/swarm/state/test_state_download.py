@@ -325,7 +325,7 @@ class Newcomer:
     """Loads states as an averager does; of its `offers`, by peer, the first is the one of highest priority."""
 
     _donors, _download = HonestAverager._donors, HonestAverager._download
-    peer_id, _matchmaking = PeerID(b"newcomer"), SimpleNamespace(group_key_manager=SimpleNamespace(prefix="states"))
+    peer_id, prefix = PeerID(b"newcomer"), "states"
 
     def __init__(self, offers):
         self._offers, self._loading, self.loading, self._liars = offers, None, Progress(), set()

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final
@@ -25,14 +26,16 @@ from hivemind.averaging.partition import AllreduceException
 from hivemind.optim.grad_averager import GradientAverager
 from hivemind.optim.power_sgd_averager import AllReducePhases, PowerSGDGradientAverager
 from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_state, load_optimizer_state
+from hivemind.p2p import PeerID
 from hivemind.utils import get_dht_time
 
 from skep.core.project.manifest import Sync
 from skep.worker.swarm.averaging.groups import DUE, EPOCH
-from skep.worker.swarm.averaging.honest_averager import Gathered, HonestAverager
+from skep.worker.swarm.averaging.honest_averager import DHT_SECONDS, Gathered, HonestAverager
 from skep.worker.swarm.averaging.robust import Combination, RobustMean
 from skep.worker.swarm.averaging.state_rounds import LACKING_WEIGHT, CheckedRounds
 from skep.worker.swarm.plausible import copies, finite, restore
+from skep.worker.swarm.state.choice import epochs_of, key_of_offers
 from skep.worker.swarm.state.coming import Coming, Tell, nobody
 from skep.worker.swarm.state.download import Wanted
 from skep.worker.swarm.state.pieces import Piece, check_all, names_of_statistics, piece_of
@@ -326,6 +329,19 @@ class CheckedStateAverager(CheckedRounds):
         tensors = [*self._parameters, *dump_optimizer_state(self.optimizer)[1]]
         names = [*("" for _ in self._parameters), *names_of_statistics(self.optimizer)]
         return tuple(map(partial(piece_of, self.state_compression), tensors, names, self._infos(tensors)))
+
+    def offers(self) -> Mapping[PeerID, float]:
+        """The epochs of the states that other peers offer; empty if the DHT does not answer within DHT_SECONDS."""
+        look = self.dht.get(key_of_offers(self.prefix), latest=True, return_future=True)
+        try:
+            found = look.result(DHT_SECONDS)
+        except (TimeoutError, CancelledError, OSError):
+            look.cancel()
+            return {}
+        entries = found.value if found and isinstance(found.value, dict) else {}
+        offered = epochs_of({key: entry.value for key, entry in entries.items()})
+        offered.pop(self.peer_id, None)
+        return offered
 
     def ask_for_state(self, known: int) -> None:
         """Download the newest state in the background; `known` is the newest epoch we know of. See `load_checked`."""

@@ -40,7 +40,7 @@ from skep.worker.swarm.averaging.robust import Combination, RobustMean
 from skep.worker.swarm.averaging.search import BoundedSearch
 from skep.worker.swarm.plausible import finite, magnitude
 from skep.worker.swarm.rounds import RoundFacts
-from skep.worker.swarm.state.choice import in_order
+from skep.worker.swarm.state.choice import in_order, key_of_offers
 from skep.worker.swarm.state.coming import Coming
 from skep.worker.swarm.state.donor import KEPT_SECONDS, Copy, Place, StateDonor
 from skep.worker.swarm.state.download import (
@@ -238,7 +238,7 @@ class HonestAverager(DecentralizedAverager):
 
     async def _donors(self, wanted: Wanted) -> list[PeerID]:
         """Peers that offer a state, in the order in which they are asked."""
-        key = f"{self._matchmaking.group_key_manager.prefix}.all_averagers"
+        key = key_of_offers(self.prefix)
         try:
             found = await asyncio.wait_for(self.dht.get(key, latest=True, return_future=True), DHT_SECONDS)
         except TimeoutError:
