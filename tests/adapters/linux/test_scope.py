@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import threading
+import time
 
 import psutil
 import pytest
@@ -91,7 +92,16 @@ def test_a_job_that_fails_or_does_not_end_is_only_logged(systemd, said):
     assert "failed" in said()[-1]
     systemd.answer()
     limit_memory(4711, 0, seconds=3.0)
-    assert "timeout" in said()[-1]
+    assert "too slow" in said()[-1]
+
+
+def test_a_systemd_whose_answers_come_late_takes_no_longer_than_allowed_in_all(systemd, said):
+    systemd.manager.answer("Subscribe", "", "import time; time.sleep(0.9)")
+    systemd.answer("import time; time.sleep(0.9)", DONE.format(result="done"))
+    begun = time.monotonic()
+    limit_memory(4711, 0, seconds=2.0)
+    assert time.monotonic() - begun < 2.6
+    assert said() == ["no limit on the worker's memory: too slow"]
 
 
 def test_a_systemd_that_refuses_is_only_logged(systemd, said):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import select
+import threading
 import time
 from collections.abc import Mapping
 from typing import Final
@@ -22,6 +23,8 @@ from skep.core.text import verbatim
 
 ANSWER_SECONDS: Final = 2.0
 """How long systemd may take in all; it takes hundredths of a second."""
+CUT_SECONDS: Final = 0.1
+"""How much later a call is broken off, so that who waits for the job sees first that the time is up."""
 LARGEST_PART: Final = 0.9
 LEAST_PART: Final = 0.25
 """Bounds of the limit as parts of the computer's memory: below the least one the worker could not even say what it lacks."""
@@ -51,16 +54,23 @@ def limit_memory(pid: int, leave: int, *, seconds: float = ANSWER_SECONDS) -> No
 
     Returns when it is there. A failure is only logged: what is enforced is found out in the process itself.
     """
+    deadline = time.monotonic() + seconds
     try:
-        bus = Bus(bus_address(os.environ, os.geteuid()), patience=seconds)
+        # two answers connect; systemd needs a hundredth of that for each
+        bus = Bus(bus_address(os.environ, os.geteuid()), patience=seconds / 2)
     except NoAnswer as error:
         log.info("no limit on the worker's memory: %s", error)
         return
+    # each answer comes in time, and all together may not
+    late = threading.Timer(max(0.0, deadline - time.monotonic()) + CUT_SECONDS, bus.cut)
+    late.daemon = True
+    late.start()
     try:
-        bus.ask(lambda bus: _move(bus, pid, leave, time.monotonic() + seconds))
+        bus.ask(lambda bus: _move(bus, pid, leave, deadline))
     except NoAnswer as error:
-        log.info("no limit on the worker's memory: %s", error)
+        log.info("no limit on the worker's memory: %s", "too slow" if time.monotonic() >= deadline else error)
     finally:
+        late.cancel()
         bus.close()
 
 
