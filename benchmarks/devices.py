@@ -22,7 +22,7 @@ from typing import Final
 import torch
 from against_stock.running import fresh_swarm
 from peers import SkepPeer, described
-from report import HERE, Row, finish, p95, say
+from report import HERE, Row, finish, in_turn, p95, say
 
 from skep.recipes.registry import open_recipe, parse_manifest
 from skep.recipes.tensors.batches import Batch
@@ -77,7 +77,7 @@ def rates(pairs: int) -> list[Row]:
     """Samples per second of one rank with two threads and of two ranks with one, and the ratio."""
     found: dict[str, list[float]] = {"cpu": [], "cpu*2": []}
     for number in range(pairs):
-        for device in sorted(found, reverse=bool(number % 2)):
+        for device in in_turn(found, number):
             with fresh_swarm(RATE_MODEL, target_batch_size=256) as shared:
                 peer = SkepPeer(shared, device=device, threads=2)
                 try:

@@ -28,7 +28,7 @@ from pathlib import Path
 
 import psutil
 from peers import SkepPeer, is_progress, swarm
-from report import HERE, UNMEASURED, Row, finish, say
+from report import HERE, UNMEASURED, Row, finish, in_turn, say
 
 USING = 0.2
 BOUND, LATE = 5.0, 1.0
@@ -134,8 +134,7 @@ def measure(rounds: int, seconds: float, model: str) -> dict[str, dict[str, list
                 "unthrottled": (unthrottled, 1.0),
             }
             for number in range(rounds):
-                order = list(cases.items())
-                for name, (peer, share) in order[::-1] if number % 2 else order:
+                for name, (peer, share) in in_turn(cases.items(), number):
                     begin(peer, share)
                     case = found.setdefault(name, {"job": [], "frame": [], "late": [], "used": []})
                     case["job"].append(statistics.median(foreground.job() for _ in range(max(1, int(seconds / 2)))))

@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from giveback import Volunteer, command, input_at, nothing, opened
 from impatient import allow_impatience
 from machine import machine
-from report import HERE, UNMEASURED, Unmeasured, say
+from report import HERE, UNMEASURED, Unmeasured, in_turn, say
 from run import Terminal
 from scipy.stats import t as student
 from Xlib.display import Display
@@ -204,7 +204,7 @@ MEASURED: Final[dict[str, Row]] = {
 
 def measure(old: Checkout, new: Checkout, pairs: int) -> list[Row]:
     for number in range(pairs):
-        for each in (old, new) if number % 2 == 0 else (new, old):
+        for each in in_turn((old, new), number):
             values = measure_volunteer(each) | measure_app(each)
             for key, row in MEASURED.items():
                 (row.old if each is old else row.new).append(values[key])

@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from against_stock.running import at_epoch, fresh_swarm
 from pairs import Judged, Row, two_or_more, write
 from peers import SkepPeer, Swarm
-from report import HERE, say
+from report import HERE, in_turn, say
 
 from skep.core.sandbox import Level
 from skep.services.protection import protection
@@ -90,7 +90,7 @@ def joined(shared: Swarm, *, protected: bool) -> Iterator[SkepPeer]:
 
 def compare_training(pairs: int, rows: Rows) -> None:
     for number in range(pairs):
-        for protected in in_turn(number):
+        for protected in in_turn((False, True), number):
             with fresh_swarm(MODEL, target_batch_size=TARGET) as shared:
                 note(number, training(shared, protected=protected), rows, protected=protected)
 
@@ -109,13 +109,8 @@ def compare_joins(pairs: int, rows: Rows) -> None:
     for first in range(0, pairs, JOINS_TOGETHER):
         with swarm_with_a_donor() as shared:
             for number in range(first, min(first + JOINS_TOGETHER, pairs)):
-                for protected in in_turn(number):
+                for protected in in_turn((False, True), number):
                     note(number, joining(shared, protected=protected), rows, protected=protected)
-
-
-def in_turn(number: int) -> tuple[bool, bool]:
-    """Which worker of a pair is protected."""
-    return (True, False) if number % 2 else (False, True)
 
 
 def note(number: int, found: dict[str, float], rows: Rows, *, protected: bool) -> None:

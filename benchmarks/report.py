@@ -6,11 +6,12 @@ import json
 import signal
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from machine import machine
 
@@ -19,6 +20,7 @@ MISSED: Final = 1
 """Exit code when a row misses its target."""
 UNMEASURED: Final = 2
 """Exit code when there is no result: the machine was too busy, or something did not answer in time."""
+Kind = TypeVar("Kind")
 _BEGUN: Final = time.monotonic()
 # on SIGTERM, as by a time limit, end the child processes too
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(UNMEASURED))
@@ -54,6 +56,12 @@ class Row:
 
 def p95(values: list[float]) -> float:
     return sorted(values)[min(len(values) - 1, int(0.95 * len(values)))]
+
+
+def in_turn(kinds: Iterable[Kind], number: int) -> list[Kind]:
+    """The kinds that are compared, as they are measured in turn `number`: which begins alternates."""
+    order = list(kinds)
+    return order[::-1] if number % 2 else order
 
 
 def say(text: str) -> None:
