@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,7 +38,7 @@ from skep.worker.connection.network import ByteCounters, watch_streams
 from skep.worker.connection.rates import Rates
 from skep.worker.connection.revoked import RevokedPeers
 from skep.worker.connection.versions import Versions, VersionWatch
-from skep.worker.connection.watch import Part, Watch, bound_waits, parts_of
+from skep.worker.connection.watch import Watch, bound_waits, parts_of
 from skep.worker.process.link import Link
 from skep.worker.process.memory import MemoryWatch, without_collecting
 from skep.worker.process.processes import SessionPriority, lower_training
@@ -51,7 +51,7 @@ from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.coming import Loading
 from skep.worker.swarm.state.signed import SignedState
 from skep.worker.swarm.state.snapshots import Snapshots
-from skep.worker.swarm.strategy import Participant, run_of, strategy_of
+from skep.worker.swarm.strategy import Participant, SyncStrategy, run_of, strategy_of
 from skep.worker.training import device
 from skep.worker.training.data import Samples, hear_data
 from skep.worker.training.device_errors import NoRoom, as_device_error, as_does_not_fit
@@ -61,6 +61,25 @@ from skep.worker.training.resource_limits import MicroBatches, ResourceLimits
 from skep.worker.training.trainer import HELD_OUT_SAMPLES, Trainer, step_batch_for
 
 FIRST_SHARD_SECONDS: Final = 600.0
+
+
+@dataclass(frozen=True)
+class _Hardware:
+    """What trains here: rank 0's device, the other ranks, which devices were chosen, and the processor's threads."""
+
+    chosen: device.TrainingDevice
+    others: Others
+    ranks: choice.Choice
+    threads: device.Threads
+
+
+@dataclass(frozen=True)
+class _Reached:
+    """The swarm, its membership if it has any, and whether others reach this peer through a relay only."""
+
+    dht: DHT
+    membership: Membership | None
+    relayed: bool
 
 
 @dataclass(frozen=True)
@@ -91,15 +110,9 @@ class Joining:
         tested = self_test.begin()  # it runs beside what comes until the swarm is reached
         ram, note = MemoryWatch(self.options.leave_ram), self._note_of_checkpoint()
         with self._stage(Stage.HARDWARE):
-            chosen, others, ranks = self._devices()
-            on_processor = chosen.device.type == device.CPU.type
-            threads = device.Threads(self.options.threads, ranks=lambda: 1 + len(others.ranks) if on_processor else 1)
-            threads.use(present=False)
-            identity = Path(self.options.identity_path)
-            membership = self._membership(identity) if self.manifest.by_invitation else None
-            peer_id = PeerID.from_identity(identity.read_bytes())
-            position, ask = self.options.position, lambda sha256: self.link.send(ShardWanted(sha256))
-            samples = Samples(self.options.index, str(peer_id), self.manifest.run_id, position, ask)
+            hardware = self._hardware()
+            membership = self._membership() if self.manifest.by_invitation else None
+            samples = self._samples()
         with self._stage(Stage.DATA):
             files = self._await_data(samples, note)
             signed = partial(SignedState, note, files.pop(FILE)) if note else None
@@ -109,56 +122,24 @@ class Joining:
             bound_waits()
             library = without_collecting()(partial(open_recipe, self.manifest.recipe, files))
             dht = self._reach_swarm(membership, tested, library)
-            relayed = relays.is_relayed(dht)
-        title = self.manifest.title
-        with self._stage(Stage.WARM_UP), as_device_error(chosen.name), as_does_not_fit(title, chosen.name):
-            step_batch = step_batch_for(self.manifest.sync.target_batch_size)
-            trainer = self._trainer(chosen, others, files, ranks)
+            reached = _Reached(dht, membership, relays.is_relayed(dht))
+        name = hardware.chosen.name
+        with self._stage(Stage.WARM_UP), as_device_error(name), as_does_not_fit(self.manifest.title, name):
+            trainer = self._trainer(hardware, files)
             self.pace.stopwatch = trainer.stopwatch
-            own = Participant(
-                run_of(self.manifest),
-                dht,
-                trainer.parameters,
-                step_batch,
-                self.rounds,
-                self.pace.rate,
-                membership,
-                self._notice,
-                self._tell_loading,
-                self._snapshots(trainer),
-                relays.UNDIALLED if relayed else 1.0,
-                signed(_names(trainer)) if signed else None,
-            )
+            own = self._participant(reached, trainer, signed(_names(trainer)) if signed else None)
             sync = strategy_of(self.manifest)(own)
             self.introduce(sync.farewell)
-            if self.options.nice:
-                # after the network's processes were forked, which keep their priority
-                lower_training(self.options.nice)
-                self.priority.begin()
-            threads.use(present=self.requested.present)
-            trainer.begin()
-            sizes = MicroBatches(trainer.dry_run(step_batch, ram.enough))
-            if not ram.enough():
-                raise ram.shortage()
+            limits = self._warm_up(hardware, trainer, sync, ram)
             sync.ready(network.START_SECONDS)
-            self._watch([*parts_of(dht), *([relays.part(dht)] if relayed else []), *sync.parts()], dht)
-        limits = ResourceLimits(
-            requested=self.requested,
-            group=trainer,
-            sizes=sizes,
-            threads=threads,
-            offload=trainer.offload(lambda: chain(trainer.tensors(), sync.tensors())),
-            ram=ram,
-        )
+            self._watch(reached, sync)
         with self._stage(Stage.STATE):
             if not sync.finished:
                 sync.synchronise()
             if sync.finished:
                 return None
         samples.divide(DataDivision(dht, self.manifest))
-        self.link.send(
-            self._joined(dht, chosen, trainer, limits, relayed=relayed, epoch=sync.epoch, step_batch=step_batch)
-        )
+        self.link.send(self._joined(reached, hardware.chosen, trainer, limits, sync.epoch))
         return TrainingLoop(
             link=self.link,
             pace=self.pace,
@@ -167,12 +148,16 @@ class Joining:
             sync=sync,
             rounds=self.rounds,
             traffic=traffic,
-            step_batch=step_batch,
+            step_batch=self._step_batch,
             limits=limits,
         )
 
-    def _devices(self) -> tuple[device.TrainingDevice, Others, choice.Choice]:
-        """Rank 0's device, the other ranks, and what was chosen. Raises DoesNotFit."""
+    @property
+    def _step_batch(self) -> int:
+        return step_batch_for(self.manifest.sync.target_batch_size)
+
+    def _hardware(self) -> _Hardware:
+        """Choose the devices, fork the other ranks, and limit this process to its share. Raises DoesNotFit."""
         ranks = choice.devices_of(self.options.device, self.manifest, self._notice)
         first, *more = ranks.names
         if more:
@@ -182,13 +167,65 @@ class Joining:
         chosen = device.pick(first, self.manifest.precision)
         options = self.options
         chosen.cap_memory(options.leave_gpu_of.get(str(chosen.device), options.leave_gpu))
-        return chosen, others, ranks
+        on_processor = chosen.device.type == device.CPU.type
+        threads = device.Threads(options.threads, ranks=lambda: 1 + len(others.ranks) if on_processor else 1)
+        threads.use(present=False)
+        return _Hardware(chosen, others, ranks, threads)
 
-    def _trainer(self, chosen: device.TrainingDevice, others: Others, files: Files, ranks: choice.Choice) -> Trainer:
+    def _samples(self) -> Samples:
+        options = self.options
+        peer_id = PeerID.from_identity(Path(options.identity_path).read_bytes())
+
+        def ask(sha256: str) -> None:
+            self.link.send(ShardWanted(sha256))
+
+        return Samples(options.index, str(peer_id), self.manifest.run_id, options.position, ask)
+
+    def _participant(self, reached: _Reached, trainer: Trainer, signed: SignedState | None) -> Participant:
+        return Participant(
+            run_of(self.manifest),
+            reached.dht,
+            trainer.parameters,
+            self._step_batch,
+            self.rounds,
+            self.pace.rate,
+            reached.membership,
+            self._notice,
+            self._tell_loading,
+            self._snapshots(trainer),
+            relays.UNDIALLED if reached.relayed else 1.0,
+            signed,
+        )
+
+    def _warm_up(self, hardware: _Hardware, trainer: Trainer, sync: SyncStrategy, ram: MemoryWatch) -> ResourceLimits:
+        """Lower the priority, and train a few micro-batches for nothing, which shows how large they may be.
+
+        Raises DeviceError without the memory for them.
+        """
+        if self.options.nice:
+            # after the network's processes were forked, which keep their priority
+            lower_training(self.options.nice)
+            self.priority.begin()
+        hardware.threads.use(present=self.requested.present)
+        trainer.begin()
+        sizes = MicroBatches(trainer.dry_run(self._step_batch, ram.enough))
+        if not ram.enough():
+            raise ram.shortage()
+        return ResourceLimits(
+            requested=self.requested,
+            group=trainer,
+            sizes=sizes,
+            threads=hardware.threads,
+            offload=trainer.offload(lambda: chain(trainer.tensors(), sync.tensors())),
+            ram=ram,
+        )
+
+    def _trainer(self, hardware: _Hardware, files: Files) -> Trainer:
         """Of copies, or of shards if these are to share the model, or rank 0 has no room for a copy.
 
         Raises DoesNotFit, DeviceError.
         """
+        chosen, others, ranks = hardware.chosen, hardware.others, hardware.ranks
         if not others.ranks:
             return Trainer(self.manifest, chosen, files)
         options = self.options
@@ -239,16 +276,18 @@ class Joining:
         self._versions(dht).check()
         return dht
 
-    def _watch(self, parts: Sequence[Part], dht: DHT) -> None:
-        Watch(parts, self.alarm).start()
+    def _watch(self, reached: _Reached, sync: SyncStrategy) -> None:
+        dht = reached.dht
+        Watch([*parts_of(dht), *([relays.part(dht)] if reached.relayed else []), *sync.parts()], self.alarm).start()
         ClockWatch(clocks.asking(dht), self.link.send).start()
         VersionWatch(partial(self._versions(dht).problem, ours=1), self.link.send).start()
 
     def _versions(self, dht: DHT) -> Versions:
         return Versions(dht, self.manifest.peers, self.manifest.run_id_of)
 
-    def _membership(self, identity: Path) -> Membership:
+    def _membership(self) -> Membership:
         """Raises InvitationError."""
+        identity = Path(self.options.identity_path)
         listed = Path(self.options.run_folder) / revoked.NAME
         return Membership(self.manifest, self.options.invitation, identity, RevokedPeers(self.manifest, listed))
 
@@ -280,25 +319,23 @@ class Joining:
 
     def _joined(
         self,
-        dht: DHT,
+        reached: _Reached,
         chosen: device.TrainingDevice,
         trainer: Trainer,
         limits: ResourceLimits,
-        *,
-        relayed: bool,
         epoch: int,
-        step_batch: int,
     ) -> WorkerJoined:
+        dht = reached.dht
         return WorkerJoined(
             peer_id=str(dht.peer_id),
             device=chosen.name,
             precision=chosen.precision,
             epoch=epoch,
-            step_batch=step_batch,
+            step_batch=self._step_batch,
             micro_batch=limits.size,
             addresses=() if dht.client_mode else tuple(map(str, dht.get_visible_maddrs())),
             client_mode=dht.client_mode,
-            relayed=relayed,
+            relayed=reached.relayed,
             verified=self._verdicts[-1:] == [True],
             heavy=limits.heavy,
             devices=tuple(trainer.devices),

@@ -172,10 +172,11 @@ def test_parameters_of_nccl_are_set_unless_nccl_chooses(monkeypatch):
 def test_ranks_are_forked_with_the_parameters_of_nccl(monkeypatch, tmp_path):
     monkeypatch.setenv(choice.NCCL[0], "")  # as it was, after the test
     seen = []
+    monkeypatch.setattr(joining.device, "Threads", mock.Mock())  # it would set those of this process
     monkeypatch.setattr(joining, "fork", lambda *_: (seen.append(os.environ[choice.NCCL[0]]), Others([]))[1])
     options = WorkerOptions(manifest="", index=None, run_folder=str(tmp_path), device="cpu*2", nccl=(4, 0, 0))
     made = joining.Joining(options, parse_manifest(raw()), *[mock.Mock()] * 8)
-    made._devices()
+    made._hardware()
     assert seen == ["4"]
 
 

@@ -18,7 +18,7 @@ from skep.core.errors import DeviceError
 from skep.core.session.messages import WorkerOptions
 from skep.recipes.contract import NO_FILES
 from skep.recipes.registry import open_recipe, parse_manifest
-from skep.worker.joining import Joining
+from skep.worker.joining import Joining, _Hardware
 from skep.worker.ranks import orders, rendezvous, sharded_rank
 from skep.worker.ranks import rank as rank_module
 from skep.worker.ranks.choice import Choice
@@ -350,7 +350,9 @@ def build(tmp_path):
     def build(others):
         options = WorkerOptions(manifest="", index=None, run_folder=str(tmp_path), nice=0)
         joining = Joining(options, MANIFEST, *[mock.Mock(present=False, share=1.0, part_of=lambda *_: 1.0)] * 8)
-        return joining._trainer(TrainingDevice(CPU, "CPU", "fp32"), others, NO_FILES, Choice(("cpu",) * 2))
+        return joining._trainer(
+            _Hardware(TrainingDevice(CPU, "CPU", "fp32"), others, Choice(("cpu",) * 2), mock.Mock()), NO_FILES
+        )
 
     return build
 
