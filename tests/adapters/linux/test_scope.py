@@ -1,8 +1,10 @@
 """A scope for the worker, asked from a stand-in for systemd on a real bus. systemd 252's own manager took the same call."""
 
+import contextlib
 import json
 import logging
 import os
+import socket
 import threading
 import time
 
@@ -95,9 +97,38 @@ def test_a_job_that_fails_or_does_not_end_is_only_logged(systemd, said):
     assert "too slow" in said()[-1]
 
 
-def test_a_systemd_whose_answers_come_late_takes_no_longer_than_allowed_in_all(systemd, said):
-    systemd.manager.answer("Subscribe", "", "import time; time.sleep(0.9)")
-    systemd.answer("import time; time.sleep(0.9)", DONE.format(result="done"))
+@pytest.fixture
+def slow(bus, monkeypatch, tmp_path):
+    """A way to the bus on which each message takes 0.45 s."""
+    path = tmp_path / "slow"
+    listener, there = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+    ends = [listener, there]
+    listener.bind(str(path))
+    listener.listen()
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", f"unix:path={path}")
+    monkeypatch.setenv("DBUS_SYSTEM_BUS_ADDRESS", f"unix:path={path}")
+    there.connect(bus.address.removeprefix("unix:path="))
+
+    def pass_on():
+        client, _ = listener.accept()
+        ends.append(client)
+        threading.Thread(target=copy, args=(client, there, 0.0), daemon=True).start()
+        copy(there, client, 0.45)
+
+    def copy(source, target, seconds):
+        with contextlib.suppress(OSError):  # an end has closed
+            while data := source.recv(65_536):
+                time.sleep(seconds)
+                target.sendall(data)
+
+    threading.Thread(target=pass_on, daemon=True).start()
+    yield
+    for each in ends:
+        each.close()
+
+
+def test_answers_that_each_come_in_time_take_no_longer_than_allowed_in_all(systemd, slow, said):
+    systemd.answer(DONE.format(result="done"))
     begun = time.monotonic()
     limit_memory(4711, 0, seconds=2.0)
     assert time.monotonic() - begun < 2.6
