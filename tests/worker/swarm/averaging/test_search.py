@@ -21,6 +21,7 @@ from skep.worker.swarm.averaging.search import BoundedSearch, UnhurriedKeys
 
 READY, LEFT = PeerID(b"\x12\x20" + bytes(32)), PeerID(b"\x12\x20" + bytes([1] * 32))
 OURS = PeerID(b"ours")
+STRANGER, FRIEND = PeerID(b"a stranger"), PeerID(b"a friend")
 NEEDED = 3.0
 """Seconds of matchmaking and of a request: that long others may come."""
 SIGNED = b"[owner:ssh-rsa key]".ljust(LONGEST_ID + 1)
@@ -141,6 +142,21 @@ def test_nor_before_others_have_had_time_to_come_unless_others_follow_it(monkeyp
     asyncio.run(scene())
 
 
+@pytest.mark.parametrize("others", [[], [STRANGER]], ids=["alone", "beside a stranger"])
+def test_where_all_of_the_last_round_have_let_us_wait_they_are_asked_as_before(others):
+    async def scene():
+        search = searching(OURS, BoundedSearch, heard=[[READY, LEFT]], others=others)
+        ours = search.look_for_group.__self__
+        for leader, waits_for_others in ((READY, True), (LEFT, False)):
+            ours._let_wait(leader)
+            ours._spent.clear()  # as in the next round
+            assert await is_left_out(search, READY, [READY, LEFT, *others]) == waits_for_others
+        for stranger in others:
+            assert await is_left_out(search, stranger, [READY, LEFT, *others])
+
+    asyncio.run(scene())
+
+
 def test_while_peers_of_the_last_round_may_come_no_stranger_leads():
     async def scene():
         search = searching(OURS, BoundedSearch, heard=[[READY]], others=[LEFT, STRANGER, FRIEND])
@@ -184,9 +200,6 @@ class Due:
 
     async def wait_for_trigger(self):
         await asyncio.sleep(3600.0)
-
-
-STRANGER, FRIEND = PeerID(b"a stranger"), PeerID(b"a friend")
 
 
 def follows(search, peer):

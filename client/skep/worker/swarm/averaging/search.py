@@ -126,6 +126,8 @@ class BoundedSearch:
         """Leaders that are not followed again in this round: each costs no more of its time than once."""
         self._doubtful = deque[PeerID](maxlen=KEPT)
         """Leaders that have let us wait for a group, and have not begun one since. They are followed if others follow them."""
+        self._all_doubtful = False
+        """Whether all that we expect are: nobody that we ask could name one of them."""
         self._step: StepControl | None = None
         self._due = math.inf
         """When the round was due; monotonic."""
@@ -217,6 +219,7 @@ class BoundedSearch:
         self._looking = set(found) - {self._search.peer_id}
         expected = await self._company.expected(self._looking)
         self._waits = not self._takes_any() and expected.known and bool(expected.peers)
+        self._all_doubtful = bool(expected.peers) and all(peer in self._doubtful for peer in expected.peers)
         self._passed_over |= any(map(self._is_passed_over, self._looking))
         return self._leaves_out
 
@@ -229,7 +232,8 @@ class BoundedSearch:
 
     def _is_passed_over(self, peer: PeerID) -> bool:
         """Whether the peer may lead us when the time is up in which others come, and is not asked before."""
-        return self._is_stranger(peer) or (peer in self._doubtful and not self._takes_any())
+        doubted = peer in self._doubtful and not self._all_doubtful
+        return self._is_stranger(peer) or (doubted and not self._takes_any())
 
     def _is_stranger(self, peer: PeerID) -> bool:
         return self._waits and not self._company.trusts(peer)
