@@ -35,6 +35,7 @@ from skep.worker.swarm.averaging.honest_averager import DHT_SECONDS, Gathered, H
 from skep.worker.swarm.averaging.robust import Combination, RobustMean
 from skep.worker.swarm.averaging.state_rounds import LACKING_WEIGHT, CheckedRounds
 from skep.worker.swarm.plausible import copies, finite, restore
+from skep.worker.swarm.state import copying
 from skep.worker.swarm.state.choice import epochs_of, key_of_offers
 from skep.worker.swarm.state.coming import Coming, Tell, nobody
 from skep.worker.swarm.state.download import Wanted
@@ -233,6 +234,7 @@ class CheckedStateAverager(CheckedRounds):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # before hivemind's constructor, which forks
         self._whole_epoch = multiprocessing.Value("q", 0, lock=False)
+        copying.install()
         super().__init__(*args, **kwargs)
 
     # --- handing over
