@@ -142,17 +142,30 @@ def test_nor_before_others_have_had_time_to_come_unless_others_follow_it(monkeyp
     asyncio.run(scene())
 
 
-@pytest.mark.parametrize("others", [[], [STRANGER]], ids=["alone", "beside a stranger"])
-def test_where_all_of_the_last_round_have_let_us_wait_they_are_asked_as_before(others):
+@pytest.mark.parametrize(
+    ("found", "seconds", "followers", "asked"),
+    [
+        ([READY], 0.0, [], True),
+        ([READY, STRANGER], 0.0, [], True),
+        ([READY, LEFT], 0.0, [], False),  # LEFT may lead as well
+        ([READY], 0.0, [LEFT], False),  # LEFT follows us
+        ([READY], 2.0, [], False),  # LEFT may come later
+    ],
+    ids=["alone", "beside a stranger", "beside another one", "with a follower", "early"],
+)
+def test_who_has_let_us_wait_is_asked_in_later_rounds_where_no_other_of_the_last_round_could_be(
+    found, seconds, followers, asked
+):
     async def scene():
-        search = searching(OURS, BoundedSearch, heard=[[READY, LEFT]], others=others)
-        ours = search.look_for_group.__self__
-        for leader, waits_for_others in ((READY, True), (LEFT, False)):
-            ours._let_wait(leader)
-            ours._spent.clear()  # as in the next round
-            assert await is_left_out(search, READY, [READY, LEFT, *others]) == waits_for_others
-        for stranger in others:
-            assert await is_left_out(search, stranger, [READY, LEFT, *others])
+        search = searching(OURS, BoundedSearch, heard=[[READY, LEFT]], others=[STRANGER])
+        search.step_control, ours = Due(seconds), search.look_for_group.__self__
+        search.current_followers = dict.fromkeys(followers)
+        assert not await is_left_out(search, READY, found)
+        ours._let_wait(READY)
+        assert await is_left_out(search, READY, found)  # in this round
+        ours._spent.clear()
+        assert await is_left_out(search, READY, found) != asked
+        assert await is_left_out(search, STRANGER, found)
 
     asyncio.run(scene())
 

@@ -126,12 +126,13 @@ class BoundedSearch:
         """Leaders that are not followed again in this round: each costs no more of its time than once."""
         self._doubtful = deque[PeerID](maxlen=KEPT)
         """Leaders that have let us wait for a group, and have not begun one since. They are followed if others follow them."""
-        self._all_doubtful = False
-        """Whether all that we expect are: nobody that we ask could name one of them."""
+        self._doubts = True
+        """Whether these are not asked: another one that we expect may lead or follows us, or it may still come. One that
+        follows a leader no longer looks for a group, so where nobody else is seen, the others may be in that one's."""
         self._step: StepControl | None = None
         self._due = math.inf
         """When the round was due; monotonic."""
-        self._looking: Collection[PeerID] = ()
+        self._looking = frozenset[PeerID]()
         """The others that the last look-up found."""
         self._waits = False
         """Whether those of our last round may come, so that no stranger leads us."""
@@ -216,10 +217,11 @@ class BoundedSearch:
         return self._keys.looked >= due and not others and not self._has_company
 
     async def _find_left_out(self, found: Collection[PeerID]) -> Callable[[PeerID], bool]:
-        self._looking = set(found) - {self._search.peer_id}
+        self._looking = frozenset(found) - {self._search.peer_id}
         expected = await self._company.expected(self._looking)
         self._waits = not self._takes_any() and expected.known and bool(expected.peers)
-        self._all_doubtful = bool(expected.peers) and all(peer in self._doubtful for peer in expected.peers)
+        others = self._looking.intersection(expected.peers).difference(self._doubtful)
+        self._doubts = not expected.peers or bool(others) or self._has_company or self._is_early
         self._passed_over |= any(map(self._is_passed_over, self._looking))
         return self._leaves_out
 
@@ -232,8 +234,8 @@ class BoundedSearch:
 
     def _is_passed_over(self, peer: PeerID) -> bool:
         """Whether the peer may lead us when the time is up in which others come, and is not asked before."""
-        doubted = peer in self._doubtful and not self._all_doubtful
-        return self._is_stranger(peer) or (doubted and not self._takes_any())
+        doubted = peer in self._doubtful and self._doubts and not self._takes_any()
+        return self._is_stranger(peer) or doubted
 
     def _is_stranger(self, peer: PeerID) -> bool:
         return self._waits and not self._company.trusts(peer)
@@ -267,8 +269,7 @@ class BoundedSearch:
     def _is_early(self) -> bool:
         """Whether the round is not expected yet: peers in step begin later."""
         step = self._search.step_control
-        assert step
-        return not step.triggered and get_dht_time() < step.scheduled_time - self._skew
+        return bool(step and not step.triggered and get_dht_time() < step.scheduled_time - self._skew)
 
     async def _assemble(self) -> GroupInfo | None:
         if await self._is_too_few(self._search.current_followers):
