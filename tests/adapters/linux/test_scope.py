@@ -118,7 +118,7 @@ def slow(bus, monkeypatch, tmp_path):
     def copy(source, target, seconds):
         with contextlib.suppress(OSError):  # an end has closed
             while data := source.recv(65_536):
-                time.sleep(seconds)
+                time.sleep(seconds)  # what makes this way slow
                 target.sendall(data)
 
     threading.Thread(target=pass_on, daemon=True).start()

@@ -56,7 +56,7 @@ class CatchingUp:
     _has_looked = False
     """Whether those who are there were asked for before the first state."""
     _offered = 0
-    """The newest epoch of the states that peers offer, where nobody trains: one at rest has no record of its progress."""
+    """If no peer computes, the newest epoch of the states that peers offer: a paused peer has no progress record."""
     _signed: SignedState | None
     """If there is one, no state of other peers is ever loaded."""
 
@@ -158,7 +158,8 @@ class CatchingUp:
     def synchronise(self) -> None:
         """Before the first sample: load the swarm's state, unless there is none yet, ours is, or no peer's is taken.
 
-        If nobody hands over a usable one, our own is taken up, however old. Raises SwarmError, unless nobody else trains.
+        If nobody hands over a usable one, our own is taken up, however old. Raises SwarmError, unless no other peer has
+        a progress record.
         """
         self._look_before_state()
         if self._needs_state:
@@ -175,7 +176,7 @@ class CatchingUp:
             self._enter_epoch()
 
     def _look_before_state(self) -> None:
-        """A newcomer believes epochs only of peers that answer; where nobody trains, those of the states that are offered."""
+        """A newcomer believes epochs only of peers that answer; if no peer computes, those of the states that they offer."""
         if self.local_epoch or self._has_looked:
             return
         self._has_looked = True

@@ -219,7 +219,7 @@ class LiveProgressTracker(ProgressTracker):
     def newest_of_there(self, epochs: Mapping[str, float]) -> int:
         """The newest of `epochs`, by base58 ids, of those peers that answer; 0 without any.
 
-        As much is believed of progress records by one who has met nobody. Returns after as long as peers have for an answer.
+        A newcomer believes the epochs of progress records under the same condition. Takes at most 4 * ANSWER_SECONDS.
         """
         for _ in range(2):  # at first others may be being asked
             self._there(epochs.keys())

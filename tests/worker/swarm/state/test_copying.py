@@ -4,7 +4,7 @@ import importlib.util
 import threading
 import time
 import weakref
-from multiprocessing import Pipe
+from queue import SimpleQueue
 
 import pytest
 import torch
@@ -48,19 +48,10 @@ class Asked:
         self.done.set()
 
 
-class Questions:
+class Questions(SimpleQueue):
     """In place of the pipe, which would pickle what is asked."""
 
-    def __init__(self):
-        self._pipe, self._asked, self._waiting = Pipe(), [], threading.Event()
-
-    def ask(self, what, future=None):
-        self._asked.append((what, future))
-        self._pipe[0].send("")
-
-    def recv(self):
-        self._pipe[1].recv()
-        return self._asked.pop()
+    recv = SimpleQueue.get
 
 
 @pytest.fixture
@@ -76,7 +67,7 @@ def asking():
         made.append((questions, thread))
 
         def ask():
-            questions.ask(copying.ASKED, future := Asked())
+            questions.put((copying.ASKED, future := Asked()))
             assert future.done.wait(30)
             return future
 
@@ -84,7 +75,7 @@ def asking():
 
     yield begin
     for questions, thread in made:
-        questions.ask("_SHUTDOWN")
+        questions.put(("_SHUTDOWN", None))
         thread.join(30)
         assert not thread.is_alive()
 

@@ -127,8 +127,8 @@ class BoundedSearch:
         self._doubtful = deque[PeerID](maxlen=KEPT)
         """Leaders that have let us wait for a group, and have not begun one since. They are followed if others follow them."""
         self._doubts = True
-        """Whether these are not asked: another one that we expect may lead or follows us, or it may still come. One that
-        follows a leader no longer looks for a group, so where nobody else is seen, the others may be in that one's."""
+        """Whether these are not asked: another expected peer looks for a group, follows us, or may still begin to look. A
+        peer that follows a leader is not found by a look-up: if no other is found, all may follow a doubtful leader."""
         self._step: StepControl | None = None
         self._due = math.inf
         """When the round was due; monotonic."""

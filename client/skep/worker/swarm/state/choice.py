@@ -38,7 +38,7 @@ def in_order(offers: Mapping[Any, Any], liars: Container[PeerID], newest: float 
     Stock hivemind asks whoever claims the newest one, so that a false donor is every newcomer's first. Here those whose
     state is about as new as the usual one, or newer, are asked first, by chance; then older ones, the newest of them
     first; last those that claim a newer epoch than `newest`, which can hardly be. `liars`, which have sent something
-    wrong, are left out, and what is no peer's id or no number.
+    wrong, are left out, and what is no peer's id or no epoch.
     """
     epochs = {peer: epoch for peer, epoch in epochs_of(offers).items() if peer not in liars}
     possible = [epoch for epoch in epochs.values() if epoch <= newest]

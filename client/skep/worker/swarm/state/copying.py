@@ -1,7 +1,7 @@
 """Copies of the state, as the averager's process asks the training process for them.
 
 Stock behaviour that this corrects, covered by a test: the variables of the thread that answers keep the last copy, as much
-memory as the whole state, until somebody asks again.
+memory as the whole state, until the next request.
 """
 
 from __future__ import annotations
