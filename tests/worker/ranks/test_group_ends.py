@@ -1,6 +1,6 @@
 """A group of ranks ends with the script, or when that destroys it.
 
-With torch alone its threads last and may abort the process, and a fork that collects it waits for them for ever.
+With torch alone its threads last and may abort the process, and a fork that collects it waits for ever or crashes.
 """
 
 import signal
@@ -127,12 +127,16 @@ def test_a_script_whose_hook_runs_when_it_ends_does_not_abort(first, codes):
     assert done.returncode in codes, done.stderr
 
 
+NEVER_JOINED = {None, -signal.SIGSEGV}
+"""How a fork fares that joins a thread it does not have: it waits, or glibc has unmapped that thread's stack already."""
+
+
 @pytest.mark.parametrize(
-    ("first", "seconds", "code"),
-    [("", 5, None), ("from skep.worker.process.processes import use_fork; use_fork()", 60, 0)],
+    ("first", "seconds", "codes"),
+    [("", 5, NEVER_JOINED), ("from skep.worker.process.processes import use_fork; use_fork()", 60, {0})],
     ids=["torch alone", "skep"],
 )
-def test_a_fork_does_not_wait_for_the_threads_of_a_group_that_it_inherits(first, seconds, code):
+def test_a_fork_does_not_wait_for_the_threads_of_a_group_that_it_inherits(first, seconds, codes):
     program = FORKED.format(first=first, seconds=seconds)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
-    assert done.stdout == f"{code}\n", done.stderr
+    assert done.stdout in {f"{code}\n" for code in codes}, done.stderr
