@@ -35,7 +35,7 @@ from skep.worker.swarm.averaging.honest_averager import DHT_SECONDS, Gathered, H
 from skep.worker.swarm.averaging.robust import Combination, RobustMean
 from skep.worker.swarm.averaging.state_rounds import LACKING_WEIGHT, CheckedRounds
 from skep.worker.swarm.plausible import copies, finite, restore
-from skep.worker.swarm.state import copying
+from skep.worker.swarm.state import copying, shared
 from skep.worker.swarm.state.choice import epochs_of, key_of_offers
 from skep.worker.swarm.state.coming import Coming, Tell, nobody
 from skep.worker.swarm.state.download import Wanted
@@ -301,7 +301,7 @@ class CheckedStateAverager(CheckedRounds):
     def get_current_state(self) -> tuple[Any, Sequence[torch.Tensor], Sequence[compression.CompressionInfo]]:
         """A copy of the state for newcomers, in memory shared with the averager's process."""
         with self.whole() as tensors:
-            copied = [torch.empty_like(each, device="cpu").share_memory_().copy_(each.detach()) for each in tensors]
+            copied = shared.copied(tensors)
             epoch = self.whole_epoch
         metadata = {
             "epoch": epoch,

@@ -9,6 +9,7 @@ from hivemind.utils.streaming import combine_from_streaming
 
 from skep.worker.swarm.state.digests import begun
 from skep.worker.swarm.state.pieces import Piece
+from skep.worker.swarm.state.shared import shared_bytes
 
 
 class ArrivingTensor:
@@ -27,7 +28,7 @@ class ArrivingTensor:
         self._piece, self._shared, self._memory = piece, None, memoryview(b"")
         # hivemind sends this dtype in two ways, which differ in length
         if first.compression == runtime_pb2.NONE and piece.dtype != torch.bfloat16:
-            self._shared = _shared_bytes(piece)
+            self._shared = shared_bytes(piece.bytes)
             self._memory = memoryview(self._shared.numpy().data)
 
     @property
@@ -53,11 +54,3 @@ class ArrivingTensor:
         if self.bytes != len(self._memory):
             raise ValueError("not all of the tensor")
         return self._shared.view(self._piece.dtype).reshape(self._piece.shape)
-
-
-def _shared_bytes(piece: Piece) -> torch.Tensor:
-    """Those of a tensor, one-dimensional uint8 in shared memory, not initialised."""
-    # torch has no public function that shares memory without a copy; its own data loader calls this one
-    storage = torch.UntypedStorage._new_shared(piece.bytes)  # noqa: SLF001
-    made: torch.Tensor = torch.empty(0, dtype=torch.uint8).set_(storage)
-    return made
