@@ -4,13 +4,13 @@ Every process that a test run starts inherits a marker in its environment, and t
 distinguish leftovers from other programs' processes, also if several runs share the computer.
 """
 
-import atexit
 import contextlib
 import os
 import secrets
 import shutil
 import tempfile
 import time
+from multiprocessing import util
 from pathlib import Path
 
 import psutil
@@ -19,6 +19,8 @@ import pytest
 MARKER = "SKEP_TEST_RUN"
 GRACE_SECONDS = 2.0
 """Seconds within which a terminated process must have ended."""
+LAST = -200
+"""Priority below that of multiprocessing's own temporary folder, which is -100."""
 
 
 def pytest_configure():
@@ -30,8 +32,8 @@ def pytest_configure():
     os.environ[MARKER] = secrets.token_hex(8)
     os.environ["TMPDIR"] = tempfile.tempdir = own
     os.environ.pop("XDG_RUNTIME_DIR", None)
-    # registered first, so called last: multiprocessing still uses its files there when it ends
-    atexit.register(shutil.rmtree, own, ignore_errors=True)
+    # multiprocessing removes files of its own there when it ends, and forks end in which the folder has to remain
+    util.Finalize(None, shutil.rmtree, args=[own], kwargs={"ignore_errors": True}, exitpriority=LAST)
 
 
 @pytest.fixture(autouse=True)

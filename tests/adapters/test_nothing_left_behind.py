@@ -104,13 +104,26 @@ def test_it(swarm):
     print("restart", file=swarm.stdin, flush=True)
     assert swarm.stdout.readline().strip()
 """
+FOLDER_OF_MULTIPROCESSING = """
+from multiprocessing import Process, util
+def test_it():
+    assert os.path.exists(util.get_temp_dir())
+    forked = Process(target=len, args=[()])
+    forked.start()
+    forked.join()
+    assert os.path.exists(os.environ["TMPDIR"])
+"""
 TIDY = {
     "nothing": NOTHING,
+    "multiprocessing": FOLDER_OF_MULTIPROCESSING,
     "wider": RUN_FOLDER_OF_A_WIDER_FIXTURE,
     "late": ENDS_A_MOMENT_LATER,
     "another_program": OF_SOMEBODY_ELSE,
     "socket_of_another_program": SOCKET_OF_ANOTHER_PROGRAM,
 }
+
+RUN = "import multiprocessing.util, pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
+"""In workers of pytest-xdist multiprocessing is imported before the watch too."""
 
 
 def pytest_run(folder, bodies, grace=2.0):
@@ -120,7 +133,7 @@ def pytest_run(folder, bodies, grace=2.0):
         (folder / f"test_{number}_{name}.py").write_text(START + body)
     # a Popen object that is left causes a warning, which would hide the check's message
     options = ["-q", "-p", "no:cacheprovider", "-W", "ignore", "--rootdir", folder, folder]
-    command = [sys.executable, "-m", "pytest", *options]
+    command = [sys.executable, "-c", RUN, *options]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
@@ -161,6 +174,7 @@ def test_tests_that_leave_nothing_pass(tmp_path):
     done = pytest_run(tmp_path, TIDY)
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{len(TIDY)} passed" in done.stdout
+    assert not done.stderr  # as multiprocessing prints when it ends, if its folder is gone by then
 
 
 def test_the_watch_is_cheap():
