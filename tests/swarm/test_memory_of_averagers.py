@@ -10,7 +10,7 @@ import psutil
 import pytest
 import torch
 from hivemind.optim.grad_averager import GradientAverager
-from hivemind.optim.state_averager import TrainingStateAverager
+from hivemind.optim.state_averager import TrainingStateAverager, dump_optimizer_state
 
 from skep.worker.swarm.averaging.averagers import CheckedGradientAverager, CheckedStateAverager
 from skep.worker.swarm.global_rounds import GlobalRounds
@@ -111,21 +111,44 @@ def held_by_a_newcomer(make_dhts, averagers):
         while newcomer.main_parameters[0][0].item() != 0.0:  # until the other is known in the swarm
             assert time.monotonic() < deadline
             load(newcomer)
-        return held
+        shared = [each.is_shared() for each in dump_optimizer_state(newcomer.optimizer)[1]]
+        assert len(shared) == 3 * TENSORS
+        return held, shared
 
     return measure
 
 
+def stock_load(newcomer):
+    newcomer.load_state_from_peers(timeout=SECONDS)
+
+
+def our_load(newcomer):
+    newcomer.load_checked(0)
+
+
 @on_linux
 def test_stock_keeps_what_a_state_took(held_by_a_newcomer):
-    held = held_by_a_newcomer(TrainingStateAverager, lambda made: made.load_state_from_peers(timeout=SECONDS))
+    held, _ = held_by_a_newcomer(TrainingStateAverager, stock_load)
     assert held.least(within=WATCH_SECONDS) > SIZE
 
 
 @on_linux
 def test_ours_keeps_nothing_of_a_state(held_by_a_newcomer):
-    held = held_by_a_newcomer(CheckedStateAverager, lambda made: made.load_checked(0))
+    held, _ = held_by_a_newcomer(CheckedStateAverager, our_load)
     assert held.least(within=SECONDS, enough=SIZE / 2) < SIZE / 2
+
+
+@on_linux
+@pytest.mark.parametrize(
+    ("kind", "load", "stays"),
+    [(TrainingStateAverager, stock_load, True), (CheckedStateAverager, our_load, False)],
+    ids=["stock", "ours"],
+)
+def test_statistics_that_were_loaded_stay_in_shared_memory_with_stock_and_take_a_descriptor_each(
+    held_by_a_newcomer, kind, load, stays
+):
+    _, shared = held_by_a_newcomer(kind, load)
+    assert set(shared) == {stays}
 
 
 def stock_optimizer(dht, trained):

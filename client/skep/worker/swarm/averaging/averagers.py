@@ -370,11 +370,11 @@ class CheckedStateAverager(CheckedRounds):
         """Take over a state of `epoch`: parameters, then the optimizer's, in hivemind's order. Raises SwarmError."""
         check_all(self.pieces(), tensors)
         with self.whole():
-            for each, loaded in zip(self._parameters, tensors, strict=False):
-                each.copy_(loaded)
             # our own hyperparameters: only tensors are taken from a donor, never a learning rate
-            own_metadata = dump_optimizer_state(self.optimizer)[0]
-            load_optimizer_state(self.optimizer, own_metadata, tensors[len(self._parameters) :])
+            metadata, own = dump_optimizer_state(self.optimizer)
+            # our own memory: what has arrived lies in memory that the averager's process shares
+            restore([*self._parameters, *own], tensors)
+            load_optimizer_state(self.optimizer, metadata, own)
             self.local_epoch = self._whole_epoch.value = epoch
         if self.offload_optimizer:
             self._apply_optimizer_parameters_()

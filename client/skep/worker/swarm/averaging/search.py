@@ -18,6 +18,7 @@ import math
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -112,6 +113,20 @@ class Leaders:
                 self._let_wait(leader)
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What the last look-up found, and what follows from it until the next."""
+
+    others: frozenset[PeerID] = frozenset()
+    """Those that look for a group."""
+    waits: bool = False
+    """Whether those of our last round may come, so that no stranger leads us."""
+    doubts: bool = True
+    """Whether leaders that have let us wait are not asked: another expected peer looks for a group, follows us, or may
+    still begin to look. A peer that follows a leader is not found by a look-up: if no other is found, all may follow such
+    a leader."""
+
+
 class BoundedSearch:
     """hivemind's search for a group, until the round has been due for as long as peers in step need to meet.
 
@@ -126,16 +141,10 @@ class BoundedSearch:
         """Leaders that are not followed again in this round: each costs no more of its time than once."""
         self._doubtful = deque[PeerID](maxlen=KEPT)
         """Leaders that have let us wait for a group, and have not begun one since. They are followed if others follow them."""
-        self._doubts = True
-        """Whether these are not asked: another expected peer looks for a group, follows us, or may still begin to look. A
-        peer that follows a leader is not found by a look-up: if no other is found, all may follow a doubtful leader."""
         self._step: StepControl | None = None
         self._due = math.inf
         """When the round was due; monotonic."""
-        self._looking = frozenset[PeerID]()
-        """The others that the last look-up found."""
-        self._waits = False
-        """Whether those of our last round may come, so that no stranger leads us."""
+        self._seen = Seen()
         self._passed_over = False
         """Whether there was one that may lead us when the time is up in which others come."""
         keys = search.group_key_manager
@@ -217,12 +226,13 @@ class BoundedSearch:
         return self._keys.looked >= due and not others and not self._has_company
 
     async def _find_left_out(self, found: Collection[PeerID]) -> Callable[[PeerID], bool]:
-        self._looking = frozenset(found) - {self._search.peer_id}
-        expected = await self._company.expected(self._looking)
-        self._waits = not self._takes_any() and expected.known and bool(expected.peers)
-        others = self._looking.intersection(expected.peers).difference(self._doubtful)
-        self._doubts = not expected.peers or bool(others) or self._has_company or self._is_early
-        self._passed_over |= any(map(self._is_passed_over, self._looking))
+        others = frozenset(found) - {self._search.peer_id}
+        expected = await self._company.expected(others)
+        waits = not self._takes_any() and expected.known and bool(expected.peers)
+        may_lead = others.intersection(expected.peers).difference(self._doubtful)
+        doubts = not expected.peers or bool(may_lead) or self._has_company or self._is_early
+        self._seen = Seen(others, waits, doubts)
+        self._passed_over |= any(map(self._is_passed_over, others))
         return self._leaves_out
 
     def _leaves_out(self, peer: PeerID) -> bool:
@@ -234,11 +244,11 @@ class BoundedSearch:
 
     def _is_passed_over(self, peer: PeerID) -> bool:
         """Whether the peer may lead us when the time is up in which others come, and is not asked before."""
-        doubted = peer in self._doubtful and self._doubts and not self._takes_any()
+        doubted = peer in self._doubtful and self._seen.doubts and not self._takes_any()
         return self._is_stranger(peer) or doubted
 
     def _is_stranger(self, peer: PeerID) -> bool:
-        return self._waits and not self._company.trusts(peer)
+        return self._seen.waits and not self._company.trusts(peer)
 
     def _let_wait(self, leader: PeerID) -> None:
         self._spent.add(leader)
@@ -262,7 +272,7 @@ class BoundedSearch:
         """Whether to look on for others than these. `margin` as in `_takes_any`."""
         if self._takes_any(margin):
             return False
-        expected = await self._company.expected(self._looking)
+        expected = await self._company.expected(self._seen.others)
         return not expected.has_enough(members, all_of_them=self._is_early)
 
     @property
