@@ -61,6 +61,17 @@ def test_a_goal_needs_confirmed_epochs_and_a_fallen_loss() -> None:
     assert (course.loss_ratio, course.peers) == (0.8, 3)
 
 
+def test_a_run_of_months_keeps_two_losses_and_what_is_pending() -> None:
+    course = Course(Ending(), 0.0)
+    for number in range(100):
+        finished(course, str(number))
+        course.see({"event": "evaluation", "loss": float(number)}, 3.0)
+    course.see(contribution("next", "pending"), 4.0)
+    assert course.losses == (0.0, 99.0)
+    assert course.ended == 100
+    assert course._open == {"next"}
+
+
 def test_the_whole_time_counts_whether_joined_or_not() -> None:
     course = Course(Ending(goal=Goal(5, 0.8), total_seconds=210), 10.0)
     assert not course.over(219.0)

@@ -37,6 +37,37 @@ def test_what_is_freed_goes_back_to_the_system_only_when_told_so():
     assert given_back < 20 * MEBI
 
 
+ARENAS = """
+import ctypes, threading
+from skep.worker.process.memory import use_one_arena
+
+library = ctypes.CDLL(None)
+library.malloc.restype = library.fopen.restype = ctypes.c_void_p
+{first}
+allocated = threading.Barrier(4)
+
+def allocate():
+    library.malloc(4096)
+    allocated.wait()  # a thread that ends leaves its arena to the next one
+
+threads = [threading.Thread(target=allocate) for _ in range(4)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+file = ctypes.c_void_p(library.fopen(b"/dev/stdout", b"w"))
+library.malloc_info(0, file)
+library.fclose(file)
+"""
+
+
+@pytest.mark.parametrize(("first", "one"), [("", False), ("use_one_arena()", True)], ids=["as it is", "one arena"])
+def test_threads_share_one_arena_when_told_so(first, one):
+    program = ARENAS.format(first=first)
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert (said.count("<heap nr=") == 1) is one
+
+
 FORKS = """
 import os
 import torch

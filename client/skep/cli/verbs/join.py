@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import queue
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -127,10 +127,11 @@ class Course:
     peers: int = 0
     """The most other peers averaged with in one round."""
     losses: tuple[float, ...] = ()
-    """Held-out losses, oldest first."""
+    """The first held-out loss and the last, or as many as there are."""
     bytes_sent: int = 0
     bytes_received: int = 0
-    _ours: frozenset[str] = frozenset()
+    _open: set[str] = field(default_factory=set)
+    """The contributions of this run that are pending."""
 
     def see(self, event: dict[str, Any], now: float) -> None:
         match event["event"]:
@@ -141,13 +142,14 @@ class Course:
             case "progress":
                 self.bytes_sent, self.bytes_received = event["bytes_sent"], event["bytes_received"]
             case "evaluation" if event["loss"] is not None:
-                self.losses = (*self.losses, event["loss"])
+                self.losses = (*self.losses[:1], event["loss"])
 
     def _contribution(self, event: dict[str, Any]) -> None:
         # what an earlier run left pending is told as lost at the start, and is no epoch of this run
         if event["state"] == ContributionState.PENDING:
-            self._ours |= {event["id"]}
-        elif event["id"] in self._ours:
+            self._open.add(event["id"])
+        elif event["id"] in self._open:
+            self._open.remove(event["id"])
             self.ended += 1
             self.confirmed += event["state"] == ContributionState.CONFIRMED
             self.peers = max(self.peers, event["peers"])

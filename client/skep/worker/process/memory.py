@@ -1,8 +1,8 @@
 """RAM of the worker: keeping some free for other programs, returning freed memory to the system, sharing it with forks.
 
 The C library keeps freed memory for later allocations. On Linux with glibc, mallopt(3) and malloc_trim(3) change that;
-on other systems `map_large_blocks` and `give_back` do nothing. No large library is imported here, so the worker starts
-quickly.
+on other systems `use_one_arena`, `map_large_blocks` and `give_back` do nothing. No large library is imported here, so
+the worker starts quickly.
 """
 
 from __future__ import annotations
@@ -29,8 +29,19 @@ if TYPE_CHECKING:
 LARGE_BYTES: Final = 1 << 20
 """Blocks of at least this size are mapped separately after `map_large_blocks`."""
 _MMAP_THRESHOLD: Final = -3
-"""M_MMAP_THRESHOLD in malloc.h."""
+_ARENA_MAX: Final = -8
+"""M_MMAP_THRESHOLD and M_ARENA_MAX in malloc.h."""
 _LIBRARY: Final[Any] = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def use_one_arena() -> None:
+    """From now on all threads of this process and of its forks share one arena: a pool of memory to allocate from.
+
+    glibc makes up to eight per core, and each keeps free memory between blocks that are in use, more over days. Python's
+    lock lets hardly two threads allocate at a time. Call it before a second thread starts.
+    """
+    if hasattr(_LIBRARY, "mallopt"):
+        _LIBRARY.mallopt(_ARENA_MAX, 1)
 
 
 def map_large_blocks() -> None:
