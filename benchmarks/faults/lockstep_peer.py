@@ -108,9 +108,8 @@ class Ours:
         from skep.core.traffic import Caps  # noqa: PLC0415 - as above
         from skep.training.swarm import Place  # noqa: PLC0415 - as above
         from skep.worker import self_test  # noqa: PLC0415 - as above
-        from skep.worker.connection import network  # noqa: PLC0415 - as above
+        from skep.worker.connection import futures, network  # noqa: PLC0415 - as above
         from skep.worker.connection.rates import Rates  # noqa: PLC0415 - as above
-        from skep.worker.connection.watch import bound_waits  # noqa: PLC0415 - as above
         from skep.worker.swarm.averaging import honest_averager  # noqa: PLC0415 - as above
         from skep.worker.swarm.global_rounds import GlobalRounds  # noqa: PLC0415 - as above
         from skep.worker.swarm.rounds import Rounds  # noqa: PLC0415 - as above
@@ -131,7 +130,7 @@ class Ours:
         if options["honest"]:
             honest_averager.in_order = partial(worst_order, options["honest"])
         network.watch_streams(network.ByteCounters(), Rates(Caps(0.0, 0.0)))
-        bound_waits()
+        futures.install()
         self_test.run()
         folder = Path(options["folder"])
         place = Place(str(folder), str(FileIdentity(folder / "identity.key").path), "127.0.0.1", 0)

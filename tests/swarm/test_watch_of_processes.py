@@ -15,7 +15,8 @@ from hivemind.utils import MPFuture
 from english import in_english
 from skep.core.session.messages import WorkerFailed, WorkerProgress
 from skep.host.practice.swarm import PracticeFolder, seed
-from skep.worker.connection.watch import LOOK_SECONDS, Watch, bound_waits
+from skep.worker.connection import futures
+from skep.worker.connection.watch import LOOK_SECONDS, Watch
 from skep.worker.swarm.tracker import LiveProgressTracker
 from swarm_peers import STEP_BATCH, manifest_of
 from worker_pipes import PipedWorker, cut_shards
@@ -107,7 +108,7 @@ def stopped_dht(make_dhts):
 @pytest.fixture
 def bounded():
     stock = MPFuture.result
-    bound_waits(0.5)
+    futures.install(0.5)
     yield
     MPFuture.result = stock
 
@@ -128,7 +129,7 @@ def test_a_bounded_wait_for_a_stopped_dht_ends(stopped_dht, bounded):
 
 def waits_for(answer, told):
     """Waits 3 s at most for what comes through the pipe `answer`."""
-    bound_waits(3.0)
+    futures.install(3.0)
     future = MPFuture()
     threading.Thread(target=lambda: future.set_result(answer.recv()), daemon=True).start()
     told.send("waits")

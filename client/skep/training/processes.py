@@ -31,9 +31,9 @@ from hivemind.optim.progress_tracker import ProgressTracker
 from hivemind.utils import MPFuture
 
 from skep.core.traffic import Caps
+from skep.worker.connection import futures
 from skep.worker.connection.network import ByteCounters, watch_streams
 from skep.worker.connection.rates import Rates
-from skep.worker.connection.watch import bound_waits
 from skep.worker.process.processes import PR_SET_PDEATHSIG, raise_file_limit
 
 LOG_LEVEL: Final = "HIVEMIND_LOGLEVEL"
@@ -62,7 +62,7 @@ def prepare(leave: Callable[[], object]) -> None:
     if LOG_LEVEL not in os.environ:
         logging.getLogger("hivemind").setLevel(logging.WARNING)
     watch_streams(ByteCounters(), Rates(Caps(0.0, 0.0)))
-    bound_waits()
+    futures.install()
     os.register_at_fork(after_in_child=_begin)
     threading._register_atexit(leave)  # type: ignore[attr-defined]  # noqa: SLF001 - atexit's come after the threads
     atexit.register(gc.freeze)  # the interpreter's last collection takes longer than all the rest of its end

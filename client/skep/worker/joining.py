@@ -30,7 +30,7 @@ from skep.recipes.contract import Files
 from skep.recipes.registry import open_recipe
 from skep.signatures import is_valid
 from skep.worker import self_test
-from skep.worker.connection import clocks, network, relays, revoked
+from skep.worker.connection import clocks, futures, network, relays, revoked
 from skep.worker.connection.auth import Membership
 from skep.worker.connection.clocks import ClockWatch
 from skep.worker.connection.known_peers import KnownPeers, where
@@ -38,7 +38,7 @@ from skep.worker.connection.network import ByteCounters, watch_streams
 from skep.worker.connection.rates import Rates
 from skep.worker.connection.revoked import RevokedPeers
 from skep.worker.connection.versions import Versions, VersionWatch
-from skep.worker.connection.watch import Watch, bound_waits, parts_of
+from skep.worker.connection.watch import Watch, parts_of
 from skep.worker.process.link import Link
 from skep.worker.process.memory import MemoryWatch, without_collecting
 from skep.worker.process.processes import SessionPriority, lower_training
@@ -119,7 +119,7 @@ class Joining:
         with self._stage(Stage.PEERS):
             traffic = ByteCounters()
             watch_streams(traffic, self.rates)
-            bound_waits()
+            futures.install()
             library = without_collecting()(partial(open_recipe, self.manifest.recipe, files))
             dht = self._reach_swarm(membership, tested, library)
             reached = _Reached(dht, membership, relays.is_relayed(dht))

@@ -112,14 +112,14 @@ def start_dht(arguments: argparse.Namespace) -> Any:
 
     import skep.worker.connection.attendance  # noqa: F401, PLC0415 - before the DHT's process is forked, which runs it
     from skep.worker import self_test  # noqa: PLC0415 - as above
-    from skep.worker.connection import reachability, relays, versions  # noqa: PLC0415 - as above
+    from skep.worker.connection import futures, reachability, relays, versions  # noqa: PLC0415 - as above
     from skep.worker.connection.auth import guarded  # noqa: PLC0415 - as above
     from skep.worker.connection.network import put_sockets_in  # noqa: PLC0415 - as above
-    from skep.worker.connection.watch import bound_waits, parts_of  # noqa: PLC0415 - as above
+    from skep.worker.connection.watch import parts_of  # noqa: PLC0415 - as above
 
     self_test.run()
     put_sockets_in(arguments.run_folder)
-    bound_waits()
+    futures.install()
     membership = membership_of(arguments)
 
     def make(relaying: dict[str, Any]) -> Any:

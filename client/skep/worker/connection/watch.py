@@ -1,26 +1,24 @@
 """The watch over the processes through which this worker takes part in the swarm: the DHT's, p2pd, the averagers'.
 
 hivemind does not notice when one of them ends or hangs. Without p2pd the DHT's process looks alive, look-ups return
-nothing, and the peer trains alone; without the DHT's process a look-up never returns. `bound_waits` gives such waits an
-end, and the watch ends a worker that has lost a part.
+nothing, and the peer trains alone; without the DHT's process a look-up never returns. `futures` gives such waits an end,
+and the watch ends a worker that has lost a part.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial, wraps
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 import hivemind
 import psutil
 from hivemind.averaging import DecentralizedAverager
 from hivemind.dht.node import DHTNode
-from hivemind.utils import MPFuture
 
 from skep.clocks import since_boot
 from skep.core.text import Problem, Text
@@ -35,8 +33,6 @@ ASK_SECONDS: Final = 10.0
 SILENT_SECONDS: Final = 60.0
 """A part that has not answered for this long hangs. An averager answers only between two pieces of its work, which take
 seconds for a large model."""
-WAIT_SECONDS: Final = 60.0
-"""Limit of waits for an answer for which hivemind has none; an answer takes milliseconds, a look-up a few seconds."""
 
 P2PD: Final = "p2pd"
 
@@ -156,25 +152,3 @@ class Watch:
             if each.silent > SILENT_SECONDS:
                 return Problem(Text("watch.part_silent", part=each.part.name, seconds=SILENT_SECONDS), hint)
         return None
-
-
-def bound_waits(longest: float = WAIT_SECONDS) -> None:
-    """From now on no wait for an answer of a DHT or averager lasts more than `longest` seconds, unless it says how long.
-
-    Then it raises TimeoutError. Call it once, before the first fork. A round has its own limits and is no answer. Time in
-    which this process did not run counts as LOOK_SECONDS at most: what was asked before a sleep is answered after it.
-    """
-    result = MPFuture.result
-
-    @wraps(result)
-    def bounded(future: MPFuture, timeout: float | None = None) -> Any:
-        if timeout is not None or type(future) is not MPFuture:
-            return result(future, timeout)
-        for _ in range(math.ceil(longest / LOOK_SECONDS)):
-            with contextlib.suppress(TimeoutError):
-                return result(future, min(longest, LOOK_SECONDS))
-            if future.done():  # the answer is itself a TimeoutError
-                break
-        return result(future, 0.0)
-
-    MPFuture.result = bounded
