@@ -38,7 +38,7 @@ from skep.worker.connection import revoked
 from skep.worker.connection.rates import Rates
 from skep.worker.process import processes
 from skep.worker.process.link import Link
-from skep.worker.process.memory import GB, use_one_arena, without_collecting
+from skep.worker.process.memory import GB, collect_before_forks, use_one_arena, without_collecting
 from skep.worker.sandbox.cards import has_cards
 from skep.worker.sandbox.confine import confine
 from skep.worker.sandbox.limits import limit_files
@@ -72,6 +72,7 @@ Farewell = Callable[[float], None]
 def main() -> None:
     """Run one worker. In every case, end this process and all processes it has started."""
     use_one_arena()
+    collect_before_forks()
     link = Link.over_stdio()
     link.close_in_children()
     dump_stacks_on_request()

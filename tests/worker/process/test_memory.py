@@ -68,6 +68,42 @@ def test_threads_share_one_arena_when_told_so(first, one):
     assert (said.count("<heap nr=") == 1) is one
 
 
+COLLECTING = """
+import gc, os
+from pathlib import Path
+from skep.worker.process.memory import collect_before_forks
+
+{first}
+
+def private():
+    rows = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return next(int(row.split()[1]) for row in rows if row.startswith("Private_Dirty"))
+
+gc.disable()
+# Python keeps 2000 unused tuples of each length: here each lies on a page of its own, between tuples that are used
+made = [tuple(range(length)) for _ in range(100_000) for length in range(1, 20)]
+for length in range(19):
+    for number in range(2000):
+        made[length + 19 * 50 * number] = None
+gc.freeze()
+if os.fork() == 0:
+    gc.freeze()
+    private()  # its own objects
+    before = private()
+    gc.collect()
+    print(private() - before)
+else:
+    os.wait()
+"""
+
+
+@pytest.mark.parametrize(("first", "copied"), [("", True), ("collect_before_forks()", False)], ids=["as it is", "ours"])
+def test_the_first_collection_of_a_fork_copies_pages_unless_one_preceded_the_fork(first, copied):
+    program = COLLECTING.format(first=first)
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert (int(said) > 1024) is copied  # KiB
+
+
 FORKS = """
 import os
 import torch
