@@ -32,7 +32,7 @@ def pytest_configure():
     os.environ[MARKER] = secrets.token_hex(8)
     os.environ["TMPDIR"] = tempfile.tempdir = own
     os.environ.pop("XDG_RUNTIME_DIR", None)
-    # multiprocessing removes files of its own there when it ends, and forks end in which the folder has to remain
+    # multiprocessing removes files of its own there when it ends, and a fork that ends must not remove the folder
     util.Finalize(None, shutil.rmtree, args=[own], kwargs={"ignore_errors": True}, exitpriority=LAST)
 
 

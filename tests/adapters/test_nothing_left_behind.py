@@ -105,12 +105,14 @@ def test_it(swarm):
     assert swarm.stdout.readline().strip()
 """
 FOLDER_OF_MULTIPROCESSING = """
-from multiprocessing import Process, util
+import atexit
+from multiprocessing import util
 def test_it():
     assert os.path.exists(util.get_temp_dir())
-    forked = Process(target=len, args=[()])
-    forked.start()
-    forked.join()
+    if os.fork() == 0:
+        atexit._run_exitfuncs()
+        os._exit(0)
+    os.wait()
     assert os.path.exists(os.environ["TMPDIR"])
 """
 TIDY = {
@@ -123,7 +125,7 @@ TIDY = {
 }
 
 RUN = "import multiprocessing.util, pytest, sys; sys.exit(pytest.main(sys.argv[1:]))"
-"""In workers of pytest-xdist multiprocessing is imported before the watch too."""
+"""multiprocessing's exit handler is registered before the watch's, as in workers of pytest-xdist."""
 
 
 def pytest_run(folder, bodies, grace=2.0):

@@ -144,7 +144,7 @@ def test_ours_keeps_nothing_of_a_state(held_by_a_newcomer):
     [(TrainingStateAverager, stock_load, True), (CheckedStateAverager, our_load, False)],
     ids=["stock", "ours"],
 )
-def test_statistics_that_were_loaded_stay_in_shared_memory_with_stock_and_take_a_descriptor_each(
+def test_statistics_that_were_loaded_stay_in_shared_memory_with_stock_and_not_with_ours(
     held_by_a_newcomer, kind, load, stays
 ):
     _, shared = held_by_a_newcomer(kind, load)

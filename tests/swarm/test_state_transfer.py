@@ -76,6 +76,13 @@ def test_a_state_that_was_handed_over_shows_stocks_next_step_and_none_of_ours(ma
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_the_tensors_of_a_state_that_is_handed_over_have_a_storage_each_with_stock_and_one_with_ours(make, kind):
+    _, tensors, _ = make(kind, [7.0, 8.0]).get_current_state()
+    storages = {each.untyped_storage().data_ptr() for each in tensors}
+    assert (len(tensors), len(storages)) == (2, 2 if kind is TrainingStateAverager else 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_state_is_labelled_with_the_next_epoch_before_stocks_delayed_step_and_after_ours(make, kind):
     donor = make(kind, [7.0], offload_optimizer=True, custom_gradients=True)
     averaged = threading.Event()

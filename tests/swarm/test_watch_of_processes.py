@@ -107,10 +107,10 @@ def stopped_dht(make_dhts):
 
 @pytest.fixture
 def bounded():
-    stock = MPFuture.result
+    stock = MPFuture.result, MPFuture.set_exception
     futures.install(0.5)
     yield
-    MPFuture.result = stock
+    MPFuture.result, MPFuture.set_exception = stock
 
 
 def test_stock_waits_for_a_stopped_dht_without_end(stopped_dht):

@@ -1,8 +1,9 @@
-"""hivemind's futures, by which this process waits for what the DHT's and the averagers' do.
+"""hivemind's futures: this process waits with them for answers of the DHT's and the averagers' processes.
 
 Stock behaviour that this corrects, each covered by a test: a wait for an answer has no end; the error of a failed round
-keeps the round's futures, with a descriptor and a page of shared memory in two processes, until Python's garbage
+keeps the round's future, with a descriptor and a page of shared memory in two processes, until Python's garbage
 collector runs: the traceback of an error refers to the frames that raised it, those to the future, and that to the error.
+What is awaited in a loop is not corrected: such futures have no memory of their own.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, Final
 from hivemind.utils import MPFuture
 
 LOOK_SECONDS: Final = 1.0
-"""Of a wait at a time: a sleep of the computer, or a pause of this process, counts as no more."""
+"""A wait is made in pieces of this length: a sleep of the computer, or a pause of this process, counts as one piece."""
 WAIT_SECONDS: Final = 60.0
 """Limit of waits for an answer for which hivemind has none; an answer takes milliseconds, a look-up a few seconds."""
 
@@ -26,7 +27,8 @@ def install(longest: float = WAIT_SECONDS) -> None:
     """For all futures of this process and its forks. Call it once, before the first fork.
 
     No wait for an answer of a DHT or averager lasts more than `longest` seconds, unless it says how long: then it raises
-    TimeoutError. A round has its own limits and is no answer.
+    TimeoutError. A round has its own limits and is no answer. What `result` raises, and what a future keeps whose error
+    was sent to another process, is a copy of the error without its traceback and its causes.
     """
     result, set_exception = MPFuture.result, MPFuture.set_exception
 
@@ -51,16 +53,16 @@ def install(longest: float = WAIT_SECONDS) -> None:
         raise _copied(kept)
 
     @wraps(set_exception)
-    def tell(future: MPFuture, exception: BaseException | None) -> None:
+    def send(future: MPFuture, exception: BaseException | None) -> None:
         set_exception(future, exception)
         if exception is not None and os.getpid() != future._origin_pid:  # noqa: SLF001 - hivemind has no other way
-            exception.__traceback__ = None  # it is sent, without the traceback
+            future._exception = _copied(exception)  # noqa: SLF001 - as above
 
-    MPFuture.result, MPFuture.set_exception = ours, tell
+    MPFuture.result, MPFuture.set_exception = ours, send
 
 
 def _copied(error: BaseException) -> BaseException:
-    """One to raise, which the future does not refer to."""
+    """The same without a traceback; itself if it cannot be copied."""
     try:
         return copy(error)
     except Exception:  # noqa: BLE001 - only an error that came from another process can be copied for certain

@@ -7,6 +7,7 @@ the worker starts quickly.
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401 - holds a lock in forks: with its hook registered first, ours runs before
 import ctypes
 import gc
 import os
@@ -37,8 +38,8 @@ _LIBRARY: Final[Any] = ctypes.CDLL(None) if sys.platform == "linux" else None
 def use_one_arena() -> None:
     """From now on all threads of this process and of its forks share one arena: a pool of memory to allocate from.
 
-    glibc makes up to eight per core, and each keeps free memory between blocks that are in use, more over days. Python's
-    lock lets hardly two threads allocate at a time. Call it before a second thread starts.
+    glibc makes up to eight per core, and each keeps free memory between blocks that are in use: the more arenas, the more
+    memory. Call it before a second thread starts.
     """
     if hasattr(_LIBRARY, "mallopt"):
         _LIBRARY.mallopt(_ARENA_MAX, 1)
@@ -100,10 +101,10 @@ def without_collecting() -> Iterator[None]:
 
 
 def collect_before_forks() -> None:
-    """From now on a full garbage collection precedes each fork of this process.
+    """From now on a full garbage collection precedes each fork of this process, and each fork of its forks.
 
-    The first one in a process also frees the lists of unused objects that Python keeps. They lie on hundreds of pages, and
-    each forked process would get copies of its own of these minutes later, when it has its first full collection.
+    A full collection also frees Python's lists of unused objects, which lie on hundreds of pages. Without this, each fork
+    copies these pages at its own first full collection, minutes later.
     """
     os.register_at_fork(before=gc.collect)
 

@@ -63,7 +63,7 @@ def fork_into_sessions() -> None:
 
 
 def raise_file_limit() -> None:
-    """Raise the limit on open files: each tensor shared between processes takes one, and desktops start with 1024."""
+    """Raise the limit on open files: most tensors that processes share take one each, and desktops start with 1024."""
     try:
         import resource  # noqa: PLC0415 - Windows has none, and no such limit
     except ImportError:

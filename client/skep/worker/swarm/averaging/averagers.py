@@ -1,8 +1,8 @@
 """hivemind's averagers of gradients and of the state.
 
 Stock behaviour that this corrects, each covered by a test: loading a state copies any tensors that arrive, broadcast to
-our shapes, and takes over the donor's hyperparameters; the state that is sent is the one that training changes, and is
-labelled with an epoch whose step may not be done. In PowerSGD, a matrix of lower rank than requested yields
+our shapes, and takes over the donor's hyperparameters, and leaves the optimizer's statistics in shared memory; the state
+that is sent is the one that training changes, and is labelled with an epoch whose step may not be done. In PowerSGD, a matrix of lower rank than requested yields
 columns of rounding errors, which differ between peers and grow from round to round; a retried round counts the
 gradients twice; a non-finite value stays in the error feedback permanently; a peer of weight 0 feeds an old gradient
 back.

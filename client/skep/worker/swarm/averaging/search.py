@@ -18,7 +18,7 @@ import math
 import time
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -227,6 +227,7 @@ class BoundedSearch:
 
     async def _find_left_out(self, found: Collection[PeerID]) -> Callable[[PeerID], bool]:
         others = frozenset(found) - {self._search.peer_id}
+        self._seen = replace(self._seen, others=others)
         expected = await self._company.expected(others)
         waits = not self._takes_any() and expected.known and bool(expected.peers)
         may_lead = others.intersection(expected.peers).difference(self._doubtful)
