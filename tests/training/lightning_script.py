@@ -4,6 +4,7 @@ Prints a JSON line when it has joined, at each epoch of the swarm, and after fit
 """
 
 import json
+import multiprocessing
 import os
 import signal
 import sys
@@ -18,7 +19,8 @@ from lightning.pytorch.plugins.precision import MixedPrecision
 
 from skep.lightning import HivemindStrategy
 from skep.training import processes
-from skep.worker.connection.network import ByteCounters
+from skep.worker.connection.network import ByteCounters, add
+from skep.worker.swarm.averaging.honest_averager import HonestAverager
 
 options = json.loads(sys.argv[1])
 stop = threading.Event()
@@ -31,8 +33,18 @@ def tell(event, **more):
         print(json.dumps({"event": event, **more}), flush=True)
 
 
-traffic = ByteCounters()
+traffic, rounds_tried = ByteCounters(), multiprocessing.Value("q", 0)
 processes.ByteCounters = lambda: traffic  # those of the swarm
+aggregate = HonestAverager._aggregate_with_group
+
+
+async def counted(*args, **kwargs):
+    """A round of a group, in an averager's process."""
+    add(rounds_tried, 1)
+    return await aggregate(*args, **kwargs)
+
+
+HonestAverager._aggregate_with_group = counted
 
 
 def values():
@@ -82,6 +94,7 @@ class Told(Logger):
                 step=step,
                 alike=watching.alike,
                 sent=traffic.sent.value,
+                rounds=rounds_tried.value,
                 rate=rounds.param_groups[0]["lr"],
                 flags={name: getattr(rounds, name) for name in FLAGS},
             )
