@@ -24,9 +24,10 @@ from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally, Totals
 from skep.core.record.usage import Earned, Proportion, Quarter, Spent
 from skep.core.session import messages as m
+from skep.core.session.losses import LEFT
 from skep.core.session.phases import SwarmProgress
 from skep.core.settings.settings import DEFAULTS
-from skep.core.text import Problem, verbatim
+from skep.core.text import Problem, Text, verbatim
 from skep.ports import Post
 from skep.recipes.registry import parse_manifest
 
@@ -149,7 +150,7 @@ class FakeWorker:
             if isinstance(message, m.FinishTraining) and self.rounds_come and not self.stubborn:
                 self.exit(0)
 
-    def stop(self, within: float = 2.0) -> None:
+    def stop(self, reason: Text = LEFT, within: float = 2.0) -> None:
         self.stops += 1
         if not self.stubborn:
             self.exit(0)

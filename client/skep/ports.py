@@ -19,6 +19,7 @@ from skep.core.project.manifest import Manifest, VerifiedProject
 from skep.core.record.contributions import Contribution, Evaluation, Tally, Totals
 from skep.core.record.usage import Earned, Proportion, Quarter, Spent
 from skep.core.session import messages
+from skep.core.session.losses import LEFT
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings.setting import Value
 from skep.core.text import Problem, Text
@@ -47,7 +48,7 @@ class Worker(Protocol):
     def tell(self, message: messages.ToWorker) -> None:
         """Send one message; it is not an error if the worker has exited (WorkerExited reports it)."""
 
-    def stop(self, within: float = 2.0) -> None:
+    def stop(self, reason: Text = LEFT, within: float = 2.0) -> None:
         """Ask the worker to exit, kill its remaining process tree after `within` seconds. Returns immediately.
 
         A worker that says in time that it saves its state (WorkerSaving) has, at the first call, as long as it asks for.

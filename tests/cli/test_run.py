@@ -27,6 +27,7 @@ from skep.cli.verbs.join import Ending, Run
 from skep.core.errors import StorageError
 from skep.core.record.contributions import Evaluation
 from skep.core.session import messages as m
+from skep.core.session.losses import LEFT
 from skep.core.session.phases import Phase, Stage, StageProgress
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, Text, verbatim
@@ -117,7 +118,7 @@ def test_ctrl_c_after_joining_is_a_good_end_and_tells_the_totals():
 class SavingWorker(FakeWorker):
     """At the first stop it saves its state, which takes long; at the next one it is ended."""
 
-    def stop(self, within=2.0):
+    def stop(self, reason=LEFT, within=2.0):
         self.stops += 1
         if self.stops == 1:
             self.post(m.WorkerSaving(600.0))

@@ -21,10 +21,11 @@ from skep.adapters.storage.paths import Home, make_run_folder
 from skep.adapters.storage.settings_file import PauseFile
 from skep.core.policy.growth import Use
 from skep.core.session import messages as m
+from skep.core.session.losses import LEFT
 from skep.core.session.phases import Phase
 from skep.core.session.renewal import AFRESH
 from skep.core.session.snapshot import Snapshot
-from skep.core.session.transitions import LEFT, STOPPED
+from skep.core.session.transitions import STOPPED
 from skep.core.text import Problem
 from skep.engine.engine import Engine
 from skep.ports import Post

@@ -12,6 +12,7 @@ from torch.optim.lr_scheduler import LambdaLR, StepLR
 
 import forked_peers
 from skep.worker.swarm.averaging.averagers import CheckedStateAverager
+from skep.worker.swarm.state.download import STALL_SECONDS
 from skep.worker.swarm.state.snapshots import Snapshots
 from skep.worker.swarm.tracker import LiveProgressTracker
 from swarm_peers import STEP_BATCH, finish_together, manifest_of, together, wait_until
@@ -151,6 +152,17 @@ def test_stock_peers_and_ours_load_each_others_states(make, donors, newcomers):
     newcomer = make(newcomers, [0.0, 0.0])
     wait_until(lambda: load(newcomer) == 7.0, SECONDS)
     assert newcomer.main_parameters[1][-1].item() == 8.0
+
+
+def test_a_state_is_loaded_though_its_only_donor_is_in_a_round_of_the_state_for_longer_than_a_stall(make):
+    donor, newcomer = make(CheckedStateAverager, [7.0]), make(CheckedStateAverager, [0.0])
+    with ThreadPoolExecutor(1) as pool:
+        with donor.lock_averaged_tensors:  # as hivemind holds it while a round lasts
+            loading = pool.submit(newcomer.load_checked, 0)
+            with pytest.raises(TimeoutError):
+                loading.result(STALL_SECONDS + 5.0)
+        assert loading.result(SECONDS) == 0
+    assert newcomer.main_parameters[0][0].item() == 7.0
 
 
 def priorities(dht):

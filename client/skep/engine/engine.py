@@ -272,8 +272,8 @@ class Engine:
                 self._worker.start(self._completed(effect))
             case e.TellWorker(message=message):
                 self._worker.tell(message)
-            case e.StopWorker():
-                self._worker.stop()
+            case e.StopWorker(reason=reason):
+                self._worker.stop(reason)
             case e.EndStuckWorker():
                 self._worker.end_stuck()
             case e.RenewWorker(first=first, now=now):

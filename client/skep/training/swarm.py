@@ -22,8 +22,8 @@ import torch
 from skep.adapters.storage.identity import FileIdentity
 from skep.adapters.storage.paths import make_run_folder
 from skep.core.errors import SwarmError
+from skep.core.session.losses import LEFT
 from skep.core.session.messages import ContributionConfirmed, ContributionLost, ContributionPending, WorkerNoticed
-from skep.core.session.transitions import LEFT
 from skep.core.text import Problem, Text
 from skep.training import processes
 from skep.training.plan import Plan, check_place, peers_of, plan_of

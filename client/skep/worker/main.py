@@ -27,9 +27,9 @@ from skep.core.project import invitation
 from skep.core.project.manifest import Manifest
 from skep.core.sandbox import Level, Sandbox
 from skep.core.session import messages
+from skep.core.session.losses import LEFT
 from skep.core.session.messages import WorkerOptions
 from skep.core.session.phases import Stage
-from skep.core.session.transitions import LEFT
 from skep.core.session.wire import WireError
 from skep.core.text import Problem, Text
 from skep.core.traffic import Caps
@@ -124,6 +124,7 @@ class Volunteer:
         )
         self._priority = processes.SessionPriority(present=options.present)
         self._rates = Rates(Caps(options.upload, options.download))
+        self._reason = LEFT
         self._farewell: Farewell | None = None
         self._trains = False
         self._loop: TrainingLoop | None = None
@@ -198,8 +199,12 @@ class Volunteer:
         if listed.voids(invitation.read(self._options.invitation.encode(), lambda *_: True)):
             self.fail(invitation.revoked(self._manifest.title).problem, retry=False)
 
-    def stop(self) -> None:
-        """Save the state and end, from any thread; the training thread does, or else, if it is in a round, this one."""
+    def stop(self, reason: Text = LEFT) -> None:
+        """Save the state and end, from any thread; the training thread does, or else, if it is in a round, this one.
+
+        What was not averaged is lost for `reason`.
+        """
+        self._reason = reason
         self._stop.set()
         self._priority.leave()
         if self._trains:
@@ -222,7 +227,7 @@ class Volunteer:
         seconds = SAVE_SECONDS + loop.state_bytes() / SLOW_DISK
         self._end_after(seconds + LAST_RESORT_SECONDS, 0)
         self._link.send(messages.WorkerSaving(seconds))
-        leaving = threading.Thread(target=self._say_goodbye, args=(LEFT,), daemon=True)
+        leaving = threading.Thread(target=self._say_goodbye, args=(self._reason,), daemon=True)
         leaving.start()
         if self._returned.is_set():
             _release(loop)
@@ -250,13 +255,13 @@ class Volunteer:
             dump_stacks()
             self.fail(problem, retry=True)
 
-    def depart(self, code: int = 0, reason: Text = LEFT) -> NoReturn:
+    def depart(self, code: int = 0, reason: Text | None = None) -> NoReturn:
         """Report what was not averaged as lost, tell the swarm, end all child processes, exit."""
         with self._departing:  # never released: the first thread here ends the process
             try:
                 self._end_after(LAST_RESORT_SECONDS, code)
                 self._priority.leave()
-                self._say_goodbye(reason)
+                self._say_goodbye(reason or self._reason)
             except Exception:  # noqa: BLE001 - whatever fails here, the process ends
                 complain()
             finally:
@@ -298,8 +303,10 @@ class Volunteer:
                 self._at_edge.set()
             case messages.FinishTraining() if self._trains:
                 self._finish.set()
-            case messages.FinishTraining() | messages.StopTraining():
+            case messages.FinishTraining():
                 self.stop()
+            case messages.StopTraining(reason=reason):
+                self.stop(reason)
             case messages.SetTraffic(upload=upload, download=download):
                 self._rates.use(Caps(upload, download))
             case messages.RevocationsArrived(text=text):

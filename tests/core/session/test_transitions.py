@@ -13,6 +13,7 @@ from skep.core.policy.conditions import Condition, answered
 from skep.core.record.contributions import Tally
 from skep.core.session import effects as e
 from skep.core.session import messages as m
+from skep.core.session.losses import ASLEEP
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.session.step import step
@@ -59,8 +60,9 @@ def training() -> Course:
     return Course().see(m.Join(PROJECT), m.IndexArrived(INDEX, PROJECT), make_joined(), m.Tick())
 
 
-def growing() -> m.WorkerProgress:
-    return m.WorkerProgress(make_progress(), contribution="c1", samples=16, position=16)
+def growing(seconds_left: float | None = None) -> m.WorkerProgress:
+    shown = replace(make_progress(), seconds_left=seconds_left)
+    return m.WorkerProgress(shown, contribution="c1", samples=16, position=16)
 
 
 def starts(effects: Any) -> list[e.StartWorker]:
@@ -178,18 +180,37 @@ def test_a_long_pause_leaves_the_swarm_and_its_end_joins_again(training: Course)
 
 def test_after_sleep_the_worker_begins_anew_and_nothing_counts_as_a_failure(training: Course):
     training.see(growing(), m.AboutToSleep()).see(m.Slept(600.0), after=600)
-    assert training.effects == [e.StopWorker()]
+    assert training.effects == [e.StopWorker(ASLEEP)]
     training.see(m.WorkerExited(0))
     assert training.state == (Phase.JOINING, True)
-    assert spoken(training.effects[0]) == spoken(e.LosePending("tiny", verbatim("left before the round")))
+    assert spoken(training.effects[0]) == spoken(e.LosePending("tiny", verbatim("this computer was asleep")))
     assert len(starts(training.effects)) == 1
     assert (training.snapshot.failures, training.snapshot.position) == (0, 16)
 
 
 def test_sleep_during_a_last_round_ends_it(training: Course):
     training.see(growing()).metered()
-    assert training.see(m.Slept(31.0), after=31).effects == [e.StopWorker()]
+    assert training.see(m.Slept(31.0), after=31).effects == [e.StopWorker(ASLEEP)]
     assert training.see(m.Slept(31.0)).effects == []
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_after_a_sleep_shorter_than_the_epoch_the_worker_goes_on(training: Course, paused: bool):
+    training.see(growing(seconds_left=601.0))
+    if paused:
+        training.see(m.Pause())
+    assert training.see(m.Slept(600.0), after=600).effects == []
+    assert training.snapshot.worker is not None
+
+
+@pytest.mark.parametrize(
+    "grown", [[growing(seconds_left=600.0)], [m.WorkerProgress(replace(make_progress(), seconds_left=601.0))], []]
+)
+def test_after_a_sleep_in_which_the_round_was_due_or_nothing_waited_for_it_the_worker_begins_anew(
+    training: Course, grown: list[m.Message]
+):
+    training.see(*grown)
+    assert training.see(m.Slept(600.0), after=600).effects == [e.StopWorker(ASLEEP)]
 
 
 def test_a_short_break_is_no_sleep(training: Course):

@@ -1,6 +1,7 @@
 """Handing a state over: one copy for all who come together, a few at a time, in frames that stock peers can read."""
 
 import asyncio
+import time
 from types import SimpleNamespace
 
 import msgspec
@@ -127,6 +128,45 @@ def test_one_too_many_is_sent_away_until_a_place_is_free(training):
     assert [offer(frame) for frame in ours] == [Offer()]
     assert stock == []
     assert later
+
+
+def test_while_no_copy_can_be_made_newcomers_are_sent_away_and_find_it_made_when_they_ask_again(training):
+    readable, take = asyncio.Event(), training.take
+
+    async def take_later():
+        await readable.wait()
+        return await take()
+
+    async def serve():
+        training.donor = StateDonor(take_later, lambda: training.epoch, NoCompression(), training.uplink, copying=1.0)
+        begun_at = time.monotonic()
+        async with asyncio.timeout(5.0):
+            ours = await asyncio.gather(*(all_of(training.donor.fetch(Place())) for _ in range(AT_ONCE)))
+            stock = await all_of(training.donor.stock())
+            assert 0.9 < time.monotonic() - begun_at < 2.5  # all of them together
+            readable.set()
+            while not training.donor._copies:
+                await asyncio.sleep(0)
+        training.epoch += 1  # the round, during which no state can be read, has ended
+        return [*map(parts_of, ours), stock, await all_of(training.donor.fetch(Place()))]
+
+    *sent, later = asyncio.run(serve())
+    assert sent == [[]] * (AT_ONCE + 1)
+    assert offer(later[0]).metadata == b"metadata of 7"
+    assert training.copies == 1
+
+
+def test_a_copy_that_cannot_be_made_is_tried_again(training):
+    take = training.take
+
+    async def fail():
+        training.donor._take = take
+        raise OSError("no memory")
+
+    training.donor._take = fail
+    with pytest.raises(OSError, match="no memory"):
+        asyncio.run(all_of(training.donor.fetch(Place())))
+    assert parts_of(asyncio.run(all_of(training.donor.fetch(Place()))))
 
 
 def test_while_one_loads_an_old_state_others_get_the_newest_one(training):

@@ -15,6 +15,7 @@ from skep.core.device import ComputingDevice
 from skep.core.errors import DataError, DeviceError, SwarmError
 from skep.core.policy.allowance import GpuMemory
 from skep.core.record.contributions import Evaluation
+from skep.core.session.losses import LEFT
 from skep.core.session.messages import (
     ContributionConfirmed,
     ContributionLost,
@@ -30,7 +31,6 @@ from skep.core.session.messages import (
     WorkerProgress,
 )
 from skep.core.session.phases import Wait
-from skep.core.session.transitions import LEFT
 from skep.core.text import Problem, verbatim
 from skep.recipes.tensors.batches import text_batch
 from skep.worker.connection.network import ByteCounters, add
@@ -1073,15 +1073,39 @@ def test_a_stop_is_obeyed_while_the_swarm_is_looked_for():
     bench.run_until(lambda: len(bench.optimizer.named("find back")) > 2)
 
 
-def test_a_worker_that_slept_while_it_rested_gives_up_what_waited_for_a_round():
+def resting_after_a_sleep(*, epoch=None, answers=()):
+    """A worker that rests with samples for the round of epoch 3, and slept a minute; then the swarm is at `epoch`."""
     bench = Bench()
     bench.run_until(lambda: len(bench.trainer.done) == 2)
     bench.pace.set_share(0.0)
     bench.run_until(lambda: bench.optimizer.named("rest"))
+    bench.optimizer.tracker.answers = list(answers)
+    bench.optimizer.tracker.global_epoch = epoch or bench.optimizer.tracker.global_epoch
     bench.clock.now += 60.0
+    return bench
+
+
+def test_a_worker_that_slept_while_it_rested_keeps_what_waits_for_the_same_epoch():
+    bench = resting_after_a_sleep()
+    kept = bench.optimizer.accumulated
+    bench.run_until(lambda: bench.optimizer.named("find back"))
+    assert bench.optimizer.accumulated == kept > 0
+    assert bench.optimizer.named("discard") == []
+
+
+def test_a_worker_that_slept_while_it_rested_gives_up_what_the_swarm_has_ended_without_it():
+    bench = resting_after_a_sleep(epoch=4)
     bench.run_until(lambda: bench.optimizer.named("withdraw"))
     assert in_english(bench.optimizer.named("discard")) == [("discard", "this computer was asleep")]
     assert not bench.optimizer.named("round")
+    assert not bench.optimizer.named("catch up")  # the next wake does
+
+
+def test_a_worker_that_rests_and_finds_no_swarm_after_a_sleep_gives_up_what_waited():
+    bench = resting_after_a_sleep(answers=[None] * 10**6)
+    bench.loop.find_back_seconds = 0.1
+    bench.run_until(lambda: bench.optimizer.named("discard"))
+    assert in_english(bench.optimizer.named("discard")) == [("discard", "this computer was asleep")]
 
 
 # --- the end of the run

@@ -42,6 +42,7 @@ from skep.core.errors import SkepError
 from skep.core.policy.growth import Use
 from skep.core.session import messages as m
 from skep.core.session import wire
+from skep.core.session.losses import LEFT
 from skep.core.session.transitions import LONGEST_SAVING_SECONDS
 from skep.core.text import Problem, Text
 from skep.ports import Post
@@ -133,9 +134,9 @@ class WorkerProcess:
         if self._life:
             self._life.tell(message)
 
-    def stop(self, within: float = 2.0) -> None:
+    def stop(self, reason: Text = LEFT, within: float = 2.0) -> None:
         if self._life:
-            self._life.stop(within)
+            self._life.stop(within, reason)
 
     def end_stuck(self, within: float = 2.0) -> None:
         if self._life:
@@ -195,10 +196,10 @@ class _Life:
     def tell(self, message: m.ToWorker) -> None:
         self._outgoing.put(wire.encode(message))
 
-    def stop(self, within: float, *, spares: bool = True) -> None:
+    def stop(self, within: float, reason: Text = LEFT, *, spares: bool = True) -> None:
         """End it after `within` seconds at the latest, or if it `spares` what is saved, when that is written."""
         self._may_save &= spares
-        self.tell(m.StopTraining())
+        self.tell(m.StopTraining(reason))
         self._end_by(time.monotonic() + within)
 
     def signal(self, *signals: int) -> None:

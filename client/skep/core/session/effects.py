@@ -13,6 +13,7 @@ from skep.core.project.data import FileRef, ShardRef
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Contribution, Evaluation
 from skep.core.record.usage import Quarter
+from skep.core.session.losses import LEFT
 from skep.core.session.messages import ToWorker, WorkerOptions
 from skep.core.settings.setting import Value
 from skep.core.text import Problem, Text
@@ -34,7 +35,9 @@ class TellWorker(msgspec.Struct, frozen=True):
 
 
 class StopWorker(msgspec.Struct, frozen=True):
-    """Ask the worker to stop and make sure that it does; WorkerExited follows."""
+    """Ask the worker to stop and make sure that it does; WorkerExited follows. What was not averaged is lost for `reason`."""
+
+    reason: Text = LEFT
 
 
 class EndStuckWorker(msgspec.Struct, frozen=True):

@@ -11,12 +11,14 @@ ROW: Final = 10
 """So many in a row are no accident: then the worker is started afresh, once, and front ends say it until one succeeds."""
 ALONE: Final = frozenset({Text("round.no_other_peer"), Text("round.other_peers_had_computed_nothing")})
 """With nobody to average with nothing is wrong: a row ends here."""
+ASLEEP: Final = Text("round.computer_was_asleep")
+LEFT: Final = Text("worker.left_before_round")
 OWN: Final = frozenset(
     {
-        Text("round.computer_was_asleep"),
+        ASLEEP,
         Text("round.computer_was_paused"),
         Text("round.run_is_finished"),
-        Text("worker.left_before_round"),
+        LEFT,
         Text("worker.training_process_stopped"),
     }
 )

@@ -15,6 +15,7 @@ from skep.core.project.data import Project, ShardIndex
 from skep.core.project.manifest import VerifiedProject
 from skep.core.record.contributions import Evaluation
 from skep.core.sandbox import Level
+from skep.core.session.losses import LEFT
 from skep.core.session.phases import Stage, SwarmProgress, Wait
 from skep.core.settings.setting import Value
 from skep.core.text import NOTHING, Problem, Text
@@ -382,7 +383,12 @@ class SetTraffic(WorkerMessage, frozen=True):
 
 
 class StopTraining(WorkerMessage, frozen=True):
-    """Stop computing and leave the swarm within 2 s, then save the state (see WorkerSaving) and exit."""
+    """Stop computing and leave the swarm within 2 s, then save the state (see WorkerSaving) and exit.
+
+    What was not averaged is lost for `reason`.
+    """
+
+    reason: Text = LEFT
 
 
 class FinishTraining(WorkerMessage, frozen=True):

@@ -17,7 +17,7 @@ from skep.core.session import messages as m
 from skep.core.session.losses import Losses
 from skep.core.session.phases import Phase, Stage, StageProgress, Wait
 from skep.core.session.snapshot import Snapshot, WorkerRun
-from skep.core.session.transitions import LEFT, STOPPED, Step, become_idle, leave, trouble
+from skep.core.session.transitions import STOPPED, Step, become_idle, leave, trouble
 from skep.core.text import Problem, Remedy, Text
 
 EVALUATIONS_SHOWN: Final = 512
@@ -267,7 +267,7 @@ def _exited(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerExited, now:
     assert snapshot.project is not None
     asked = snapshot.phase is Phase.LEAVING and not worker.failed
     goes = worker.departing or (message.code == 0 and renewal.is_asked(snapshot, worker))
-    losing = e.LosePending(snapshot.project.id, LEFT if asked or goes else STOPPED)
+    losing = e.LosePending(snapshot.project.id, worker.stopped_for if asked or goes else STOPPED)
     saving = _saved(snapshot) if snapshot.progress is not None else ()
     gone = replace(snapshot, worker=None, saving=False)
     if snapshot.phase is Phase.LEAVING:

@@ -14,7 +14,7 @@ from skep.core.policy.growth import Growth
 from skep.core.project.data import Project, ShardIndex
 from skep.core.record.contributions import Account, Evaluation, Totals
 from skep.core.record.usage import Meter
-from skep.core.session.losses import Losses
+from skep.core.session.losses import LEFT, Losses
 from skep.core.session.phases import Phase, StageProgress, SwarmProgress, Wait
 from skep.core.settings.setting import Value
 from skep.core.text import NOTHING, Problem, Text
@@ -37,6 +37,8 @@ class WorkerRun:
     """It is leaving the swarm and will exit; another worker starts when the network may be used again."""
     departing_until: float | None = None
     """Wall clock seconds until which it may wait for its last round; None when it was stopped at once."""
+    stopped_for: Text = LEFT
+    """Why what it had not averaged yet is lost, if it exits because it was asked to."""
     saving_until: float | None = None
     """Wall clock seconds until which it may write its state to the disk, as its last act; None before."""
     growth: Growth = field(default_factory=Growth, compare=False, repr=False)

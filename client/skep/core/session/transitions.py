@@ -12,6 +12,7 @@ from skep.core.project.spread import FLOAT
 from skep.core.session import deadlines, renewal
 from skep.core.session import effects as e
 from skep.core.session import messages as m
+from skep.core.session.losses import ASLEEP, LEFT
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot, WorkerRun
 from skep.core.text import NOTHING, Problem, Text, sentences
@@ -19,7 +20,6 @@ from skep.core.traffic import MBIT, caps_of
 
 Step = tuple[Snapshot, tuple[e.Effect, ...]]
 
-LEFT: Final = Text("worker.left_before_round")
 STOPPED: Final = Text("worker.worker_stopped_before_round")
 GB: Final = 1_000_000_000
 FIRST_WAIT: Final = 1.0
@@ -259,10 +259,10 @@ def _depart_after_round(snapshot: Snapshot, worker: WorkerRun, wait: float, now:
     return waiting, (e.TellWorker(m.FinishTraining()),)
 
 
-def depart(snapshot: Snapshot, worker: WorkerRun) -> Step:
-    """Stop the worker immediately; the stay continues without it."""
-    told = replace(worker, departing=True, departing_until=None)
-    return replace(snapshot, phase=Phase.PAUSED, stage=None, worker=told), (e.StopWorker(),)
+def depart(snapshot: Snapshot, worker: WorkerRun, reason: Text = LEFT) -> Step:
+    """Stop the worker immediately; the stay continues without it. What was not averaged is lost for `reason`."""
+    told = replace(worker, departing=True, departing_until=None, stopped_for=reason)
+    return replace(snapshot, phase=Phase.PAUSED, stage=None, worker=told), (e.StopWorker(reason),)
 
 
 def recover(snapshot: Snapshot, chance: float, now: float, *, confirmed: bool = False) -> Step:
@@ -292,13 +292,15 @@ def _take_a_break(snapshot: Snapshot, now: float) -> Step:
 
 
 def woken(snapshot: Snapshot, seconds: float) -> Step:
-    """Handle a suspend of `seconds`."""
+    """Handle a suspend of `seconds`: the worker goes on if the round that its samples wait for is still to come."""
     worker = snapshot.worker
     if worker is None or worker.failed or snapshot.saving or seconds <= SLEEP_SECONDS:
         return snapshot, ()
     if snapshot.phase not in (*_IN_THE_SWARM, Phase.JOINING) or (worker.departing and worker.departing_until is None):
         return snapshot, ()
-    return depart(snapshot, worker)
+    if snapshot.account.pending and snapshot.progress and seconds < (snapshot.progress.seconds_left or 0.0):
+        return snapshot, ()  # the worker finds the swarm again, and its samples are still wanted
+    return depart(snapshot, worker, ASLEEP)
 
 
 def ticked(snapshot: Snapshot, now: float) -> Step:

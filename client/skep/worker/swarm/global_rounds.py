@@ -23,7 +23,7 @@ from hivemind.averaging.control import AveragingStage, StepControl
 from hivemind.utils import get_dht_time
 
 from skep.core.errors import SwarmError
-from skep.core.session.transitions import LEFT
+from skep.core.session.losses import ASLEEP, LEFT
 from skep.core.text import Text
 from skep.worker.connection.watch import Part, part_of
 from skep.worker.process.memory import DroppedInForks
@@ -34,7 +34,7 @@ from skep.worker.swarm.claims import ended_together
 from skep.worker.swarm.optimizers import tensors_of
 from skep.worker.swarm.rounds import Round, RoundFacts
 from skep.worker.swarm.state.uplink import Uplink
-from skep.worker.swarm.strategy import ASLEEP, EpochProgress, Participant, StrategyMaker
+from skep.worker.swarm.strategy import EpochProgress, Participant, StrategyMaker
 from skep.worker.swarm.tracker import LiveProgressTracker, Presence, fetching
 
 PAUSED: Final = Text("round.computer_was_paused")
@@ -285,8 +285,11 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
     def find_back(self, hand_over: Callable[[], None]) -> bool:
         """After the computer slept: synchronise; return whether that succeeded. Raises SwarmError.
 
-        If the swarm had other peers before, it does not count as empty until it answers.
+        If the swarm had other peers before, it does not count as empty until it answers. At rest no state is loaded.
         """
+        resting = self._resting_since is not None
+        if resting and not self._counted_on:
+            return True
         if self._company is None:
             self._company = int(self.tracker.others)
         self.withdraw_from_rounds()
@@ -294,7 +297,11 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
         heard = self.tracker.fetched_global_progress_this_epoch.is_set()
         if not heard or (self._company and not self.tracker.others):
             return False
-        if self.local_epoch < self.tracker.global_epoch:
+        if resting:
+            self.tracker.rest()
+        if self.local_epoch < self.tracker.global_epoch and resting:
+            self.discard(ASLEEP)
+        elif self.local_epoch < self.tracker.global_epoch:
             hand_over()
             self.catch_up(ASLEEP)
         self._company = None

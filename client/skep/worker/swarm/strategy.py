@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import hivemind
 import torch
@@ -26,8 +26,6 @@ from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.state.coming import Tell, nobody
 from skep.worker.swarm.state.signed import SignedState
 from skep.worker.swarm.state.snapshots import Snapshots
-
-ASLEEP: Final = Text("round.computer_was_asleep")
 
 Rate = Callable[[], float | None]
 """Samples per second that this peer trains at present, excluding waits for the swarm; None while unknown."""
@@ -100,7 +98,10 @@ class SyncStrategy(Protocol):
         """Synchronise and publish progress again, after a rest."""
 
     def find_back(self, hand_over: Callable[[], None]) -> bool:
-        """Synchronise after the computer slept while this peer trained; False means that it should be called again."""
+        """Synchronise after the computer slept; False means that it should be called again.
+
+        What was accumulated is kept if the swarm is still in the same epoch, also at rest.
+        """
 
     def reload(self) -> None:
         """Replace parameters that are not finite by the swarm's or the publisher's; drop what was not averaged."""

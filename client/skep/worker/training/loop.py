@@ -17,6 +17,7 @@ from typing import Final
 
 from skep.core.errors import SwarmError
 from skep.core.session import messages
+from skep.core.session.losses import ASLEEP
 from skep.core.session.phases import Wait
 from skep.core.text import Text
 from skep.recipes.tensors.batches import Batch
@@ -24,7 +25,7 @@ from skep.worker.connection.network import ByteCounters
 from skep.worker.process.link import Link
 from skep.worker.process.memory import give_back
 from skep.worker.swarm.rounds import Rounds
-from skep.worker.swarm.strategy import ASLEEP, SyncStrategy
+from skep.worker.swarm.strategy import SyncStrategy
 from skep.worker.training.data import NotFetched, Samples, hear_data
 from skep.worker.training.device_errors import PartialGradients, as_device_error
 from skep.worker.training.pace import Pace, SleepDetector, SwarmWait
@@ -340,14 +341,14 @@ class TrainingLoop:
 
     def _find_back(self, stop: threading.Event) -> None:
         """Synchronise after the computer slept: the swarm has continued, and gradients from before may be outdated."""
-        if self._resting:
-            self.sync.discard(ASLEEP)
-            return
         deadline = time.monotonic() + self.find_back_seconds
         with self._in_swarm() as wait:
             wait.behind = "state"
             while not stop.is_set() and not self.sync.find_back(self._hand_over):
                 if time.monotonic() > deadline:
+                    if self._resting:
+                        self.sync.discard(ASLEEP)
+                        return
                     raise SwarmError(
                         Text("training.swarm_does_not_answer_since"),
                         Text("training.skep_tries_again_check_network"),

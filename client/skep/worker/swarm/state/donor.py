@@ -38,6 +38,9 @@ from skep.worker.swarm.state.uplink import Pace, Uplink
 
 PART_BYTES: Final = 512 * 1024
 """Bytes of a state per frame; hivemind's 64 KiB cause much overhead at both ends."""
+COPY_SECONDS: Final = 10.0
+"""Longest time until a newcomer hears that there is no copy yet: during a round of the state, none can be made. Well below
+a newcomer's STALL_SECONDS."""
 AT_ONCE: Final = 2
 """Newcomers served at a time: more would each take longer than an epoch or two. Also the most copies in memory."""
 IDLE_SECONDS: Final = 60.0
@@ -91,6 +94,8 @@ class Copy:
     used_at: float = 0.0
     awaited_until: float = 0.0
     """Monotonic seconds: of its last frame, and until when a newcomer that broke off may come back."""
+    served: bool = False
+    """Whether a newcomer has begun to load it."""
 
 
 @dataclass(eq=False)
@@ -108,11 +113,13 @@ class Transfer:
 
 class StateDonor:
     """Sends copies of the state. `take` makes one; `version` is the label that one made now would have. While `uplink`
-    is busy with a round, they are sent slowly; `idle` and `kept` as IDLE_SECONDS and KEPT_SECONDS. `clock` is monotonic.
+    is busy with a round, they are sent slowly; `idle`, `kept` and `copying` as IDLE_SECONDS, KEPT_SECONDS and
+    COPY_SECONDS. `clock` is monotonic.
 
     Each peer is served once: what it asks for anew ends what it has been sent. When all places are taken, one that is
     slow (see `speed`) makes way for the next newcomer. There is one copy in memory; a second one, of now, while others
-    load one that is older than the epoch before this one, or may come back for it.
+    load one that is older than the epoch before this one, or may come back for it. A newcomer that would wait too long
+    for a copy is told that this peer is busy; the copy is made all the same, and is there when it asks again.
     """
 
     def __init__(
@@ -124,12 +131,15 @@ class StateDonor:
         *,
         idle: float = IDLE_SECONDS,
         kept: float = KEPT_SECONDS,
+        copying: float = COPY_SECONDS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._take, self._version, self._codec, self._uplink = take, version, codec, uplink
-        self._idle, self._kept, self._clock = idle, kept, clock
+        self._idle, self._kept, self._copying, self._clock = idle, kept, copying, clock
         self._copies: list[Copy] = []
         self._transfers: list[Transfer] = []
+        self._taking: asyncio.Task[Copy] | None = None
+        self._awaited_until = 0.0
         self._looks = False
         self._choosing = asyncio.Lock()
 
@@ -200,17 +210,33 @@ class StateDonor:
             self._dismiss(slow)
             self._transfers.remove(slow)
         copy, now = await self._copy_for(wanted), self._clock()
+        if copy is None:
+            return None
+        copy.served = True
         transfer = Transfer(copy, peer, begun_at=now, taken_at=now)
         self._transfers.append(transfer)
-        self._look_later()
         return transfer
 
-    async def _copy_for(self, wanted: str) -> Copy:
+    async def _copy_for(self, wanted: str) -> Copy | None:
+        """A copy for a newcomer; None when it takes too long to make one."""
         if (found := self._fitting(wanted)) is not None:
             return found
-        self._make_room()
-        made = await self._take()
+        if self._taking is None:
+            self._make_room()
+            self._taking, self._awaited_until = asyncio.create_task(self._make()), self._clock() + self._copying
+        taking = self._taking
+        # those that come while one waits here have waited as long
+        await asyncio.wait({taking}, timeout=max(0.0, self._awaited_until - self._clock()))
+        return taking.result() if taking.done() else None
+
+    async def _make(self) -> Copy:
+        try:
+            made = await self._take()
+        finally:
+            self._taking = None
+        made.used_at = self._clock()
         self._copies.append(made)
+        self._look_later()
         return made
 
     def _fitting(self, wanted: str) -> Copy | None:
@@ -220,8 +246,10 @@ class StateDonor:
                 copy.awaited_until = 0.0  # until it breaks off again
                 return copy
         now, used = self._version(), self._used()
-        fitting = (copy for copy in self._copies if copy.version == now or (copy in used and copy.version >= now - 1))
-        return next(fitting, None)
+        for copy in self._copies:
+            if copy.version == now or (copy.version >= now - 1 and (copy in used or not copy.served)):
+                return copy
+        return None
 
     def _make_room(self) -> None:
         """Forget copies before the next one takes as much memory again."""
