@@ -55,7 +55,10 @@ GOODBYE_SECONDS: Final = 0.5
 SAVE_SECONDS: Final = 30.0
 """How long a peer that leaves may write its state at least: until a state that is copied does not change any more."""
 COPY_SECONDS: Final = 0.8
-"""How long the state may take to be copied while the training thread is in a round or a micro-batch: the device is needed."""
+"""How long the state may take to be copied while the training thread is in a round or a micro-batch, besides the time for
+its size: the device is needed."""
+SLOW_MEMORY: Final = 1_000_000_000
+"""Bytes per second that any device's memory is copied."""
 SLOW_DISK: Final = 20_000_000
 """Bytes per second that any disk writes; so much longer may a peer write a large state."""
 LAST_RESORT_SECONDS: Final = 0.8
@@ -233,7 +236,7 @@ class Volunteer:
             _release(loop)
             loop.sync.save(seconds)
         else:  # what a round or a micro-batch uses may be taken from it once there is a copy
-            unsaved = self._end_after(COPY_SECONDS, 0)
+            unsaved = self._end_after(COPY_SECONDS + loop.state_bytes() / SLOW_MEMORY, 0)
 
             def copied() -> None:
                 unsaved.cancel()

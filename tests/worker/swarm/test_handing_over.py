@@ -145,8 +145,7 @@ def test_while_no_copy_can_be_made_newcomers_are_sent_away_and_find_it_made_when
             stock = await all_of(training.donor.stock())
             assert 0.9 < time.monotonic() - begun_at < 2.5  # all of them together
             readable.set()
-            while not training.donor._copies:
-                await asyncio.sleep(0)
+            await training.donor._taking
         training.epoch += 1  # the round, during which no state can be read, has ended
         return [*map(parts_of, ours), stock, await all_of(training.donor.fetch(Place()))]
 
