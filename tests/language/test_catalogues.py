@@ -27,6 +27,13 @@ KEYWORDS = {
 """Ids that are built from a setting's values, not written out."""
 SETTING_TEXTS = {text.id for setting in SETTINGS.values() for text in (setting.label, setting.help)}
 """Ids that are built from the settings' keys, unless they are given."""
+MADE_UP = {
+    "core/test_text.py",
+    "core/session/test_wire.py",
+    "language/test_translator.py",
+    "adapters/process/test_heard.py",
+}
+"""Tests of Text itself, with ids of their own."""
 
 
 def entries(language, area="core"):
@@ -51,6 +58,22 @@ def messages():
                 named = {each.arg for each in node.keywords} | ({"reason"} if node in completed else set())
                 for id_ in ids_in(node.args[0]):
                     yield id_, named, f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def expected_by_tests():
+    """Every id in a `Text("id", …)` of a test, or that it compares with a message's, and location."""
+    tests = ROOT / "tests"
+    for path in sorted({*tests.rglob("*.py")} - {tests / each for each in MADE_UP}):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name(id="Text"), args=[given, *_]):
+                    found = ids_in(given)
+                case ast.Compare(left=ast.Attribute(attr="id"), comparators=[ast.Constant(value=str(id_))]):
+                    found = [id_] if "." in id_ else []
+                case _:
+                    continue
+            for id_ in found:
+                yield id_, f"{path.relative_to(ROOT)}:{node.lineno}"
 
 
 def own_strings(package):
@@ -88,6 +111,11 @@ TERMINAL, TERMINAL_GERMAN, TERMINAL_PLURALS = (
 
 def test_every_message_has_its_english_and_no_entry_is_left_over():
     assert {id_ for id_, _, _ in SAID} | KEYWORDS | SETTING_TEXTS | set(SENTENCES.values()) == set(ENGLISH)
+
+
+def test_every_message_that_a_test_expects_has_its_english():
+    assert (expected := list(expected_by_tests()))
+    assert [(where, id_) for id_, where in expected if id_ not in ENGLISH] == []
 
 
 def test_every_entry_uses_only_what_its_message_brings():

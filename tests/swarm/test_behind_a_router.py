@@ -130,7 +130,7 @@ def test_the_doctor_tells_who_can_be_dialled_and_who_is_a_client(computers, tmp_
         behind = examined(third, tmp_path / "behind", address, manifest=tmp_path)
     assert public["seed"]["state"] == public["libp2p"]["state"] == behind["libp2p"]["state"] == "ok"
     assert public["reachability"]["found"] == in_english(Text("doctor.is_reachable"))
-    assert behind["reachability"]["found"] == in_english(Text("doctor.becomes_client"))
+    assert behind["reachability"]["found"] == in_english(Text("doctor.becomes_mere_client"))
     assert "network.port" in behind["reachability"]["advice"]
 
 
