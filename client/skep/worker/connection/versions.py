@@ -1,8 +1,9 @@
 """Asking the project's seeds for the version of skep's protocol that they have, which decides the run id.
 
 Peers of two versions are in two swarms, so that each would find nobody, and train alone. Only the seeds that the manifest
-names are asked, directly: what other peers say could keep volunteers away. Stock seeds do not answer. The coroutines run
-in the DHT's process, which has to be forked after this module was imported.
+names are asked, directly: what other peers say, those through which a join went while no seed answered too, could keep
+volunteers away. Stock seeds do not answer. The coroutines run in the DHT's process, which has to be forked after this
+module was imported.
 
 On the wire, in a stream of the libp2p protocol NAME, which all versions have to answer: two bytes (big endian), the
 version.
@@ -24,10 +25,12 @@ from skep.core.errors import SkepError, SwarmError
 from skep.core.project.manifest import PROTOCOL
 from skep.core.session.messages import WorkerNoticed
 from skep.core.text import Problem, Text
-from skep.worker.connection.seeds import expect_records, peers_of
+from skep.worker.connection.seeds import by_identity, expect_records, greet, peers_of
 
 NAME: Final = "skep-protocol-version"
 ANSWER_SECONDS: Final = 5.0
+DIAL_SECONDS: Final = 4 * ANSWER_SECONDS
+"""How long all seeds may take to be dialled, pinged, and asked."""
 LOOK_SECONDS: Final = 600.0
 """Between two looks during a run."""
 
@@ -53,9 +56,13 @@ class Versions:
         self._expected = set[str]()
 
     def check(self) -> None:
-        """Raise SkepError, which no retry can mend, if this skep is too old, and SwarmError while it is too new."""
+        """Raise SkepError, which no retry can mend, if this skep is too old, and SwarmError while it is too new.
+
+        Of the seeds those through which `dht` was started are asked: to wait for others would delay every join.
+        """
         try:
-            problem = self.problem()
+            told = self._answer(partial(_ask_met, peers=self._peers))
+            problem = self._problem(told, ours=0)
         except TimeoutError:
             return
         if problem is TOO_OLD:
@@ -66,9 +73,11 @@ class Versions:
     def problem(self, ours: int = 0) -> Problem | None:
         """TOO_OLD, if all seeds have a newer version. TOO_NEW, if all have an older one, in which there are peers.
 
-        There must be no more than `ours` peers of this version then. Raises TimeoutError.
+        There must be no more than `ours` peers of this version then. All seeds are dialled. Raises TimeoutError.
         """
-        told = self._answer(partial(_ask_all, peers=self._peers))
+        return self._problem(self._answer(partial(_ask_all, peers=self._peers), DIAL_SECONDS), ours)
+
+    def _problem(self, told: Sequence[int], ours: int) -> Problem | None:
         if is_too_old(self._own, told):
             return TOO_OLD
         if self._run_of is None or max(told, default=self._own) >= self._own:
@@ -84,10 +93,10 @@ class Versions:
         seeds = {PeerID.from_base58(_id(address)).to_bytes() for address in self._peers}
         return int(self._answer(partial(peers_of, run_id=run_id, patience=ANSWER_SECONDS, without=seeds)))
 
-    def _answer(self, question: Callable[..., Any]) -> Any:
+    def _answer(self, question: Callable[..., Any], within: float = 2 * ANSWER_SECONDS) -> Any:
         answer = self._dht.run_coroutine(question, return_future=True)
         try:
-            return answer.result(2 * ANSWER_SECONDS)
+            return answer.result(within)
         except TimeoutError:
             answer.cancel()
             raise
@@ -128,9 +137,20 @@ def answer_others(dht: hivemind.DHT, own: int = PROTOCOL) -> None:
     dht.run_coroutine(partial(_serve, own=own))
 
 
+async def _ask_met(dht: hivemind.DHT, node: Any, *, peers: Sequence[str]) -> list[int]:
+    # the DHT was given those that accept connections
+    given = {_id(str(address)) for address in dht.initial_peers or ()}
+    return await _answers_of(node, given.intersection(map(_id, peers)))
+
+
 async def _ask_all(dht: hivemind.DHT, node: Any, *, peers: Sequence[str]) -> list[int]:
-    # the DHT was given those that accept connections: to wait for another would delay every join
-    seeds = {_id(address) for address in peers} & {_id(str(address)) for address in dht.initial_peers or ()}
+    # one that was away when the DHT started is in no routing table, and neither are the peers that only it knows
+    seeds = by_identity(peers)
+    met = await asyncio.gather(*(greet(dht, node, seed, where, ANSWER_SECONDS) for seed, where in seeds.items()))
+    return await _answers_of(node, [seed for seed, each in zip(seeds, met, strict=True) if not each.failure])
+
+
+async def _answers_of(node: Any, seeds: Iterable[str]) -> list[int]:
     answers = await asyncio.gather(*(_ask(node.p2p, PeerID.from_base58(seed)) for seed in seeds))
     return [answer for answer in answers if answer is not None]
 
