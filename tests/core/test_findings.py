@@ -5,7 +5,7 @@ import json
 import pytest
 
 from english import in_english
-from skep.core.findings import Check, Finding, State, clock_finding, from_line, listed, to_line, worst
+from skep.core.findings import Check, Finding, State, clock_finding, from_line, listed, seed_down, to_line, worst
 from skep.core.text import Text
 
 FULL = Finding(
@@ -83,3 +83,24 @@ def test_a_clock_is_judged_by_what_is_certain(ahead, uncertain, state, words):
     assert found.state is state
     assert words in in_english(found.found).replace("\N{THIN SPACE}", " ")
     assert bool(found.advice) == (state is not State.OK)
+
+
+def test_a_clock_is_compared_with_those_of_several_peers_too():
+    for ahead, said in ((0.0, "The clock agrees with that of remembered peers."), (-2.5, "behind that of remembered")):
+        found = clock_finding(Text("doctor.the_known_peers"), ahead, 0.1)
+        assert (said in in_english(found.found), found.subject) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("others", "known", "state", "words"),
+    [
+        (False, False, State.FAIL, "only seed. Check the internet connection"),
+        (False, True, State.WARN, "only seed, but a remembered peer is enough to join"),
+        (True, False, State.WARN, "Another seed is enough"),
+        (True, True, State.WARN, "Another seed is enough"),
+    ],
+)
+def test_a_seed_that_is_down_is_a_failure_only_where_nobody_else_leads_into_the_swarm(others, known, state, words):
+    found, advice = seed_down(others=others, known=known)
+    assert found is state
+    assert words in in_english(advice)

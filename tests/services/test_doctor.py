@@ -20,7 +20,7 @@ from fakes import make_progress, make_project
 from manifests import PEER, raw
 from skep import bootstrap
 from skep.adapters.storage.paths import Home
-from skep.core.findings import Check, Finding, State
+from skep.core.findings import Check, Finding, State, seed_down
 from skep.core.project.shards import shard_name
 from skep.core.sandbox import Guard, Sandbox
 from skep.core.session.phases import Phase
@@ -34,6 +34,7 @@ from skep.services.protection import protection
 from web_of_faults import FaultyServer, ranged, whole
 
 PEER_ID = PEER.rpartition("/")[2]
+ALONE = seed_down(others=False, known=False)
 OK = Finding(Check.CLOCK, State.OK, Text("doctor.clock_plausible"))
 
 
@@ -108,13 +109,13 @@ def test_each_name_is_looked_up_once_and_addresses_are_not(home, monkeypatch):
 
 
 def test_a_seed_that_answers_is_timed(port):
-    found = only(network.seed(address(port), alone=True))
+    found = only(network.seed(address(port), ALONE))
     assert found.state is State.OK
     assert said(found).startswith(f"127.0.0.1:{port} answers after ")
 
 
 def test_a_silent_seed_is_a_failure_only_if_there_is_no_other(closed):
-    alone, beside = (only(network.seed(address(closed), alone=alone)) for alone in (True, False))
+    alone, beside = (only(network.seed(address(closed), seed_down(others=each, known=False))) for each in (False, True))
     assert (alone.state, beside.state) == (State.FAIL, State.WARN)
     assert said(alone) == f"127.0.0.1:{closed} refuses the connection."
     assert "only seed" in in_english(alone.advice)
@@ -122,13 +123,36 @@ def test_a_silent_seed_is_a_failure_only_if_there_is_no_other(closed):
 
 
 def test_a_seed_without_tcp_is_left_to_the_handshake():
-    found = only(network.seed(address(1, transport="udp"), alone=True))
+    found = only(network.seed(address(1, transport="udp"), ALONE))
     assert found.state is State.SKIPPED
 
 
 def test_seeds_of_the_environment_are_tried_too(home):
     extra = Case(home, project(peers=[address(1)]), seeds=(address(2),))
     assert [each.subject for each in network.seeds(extra)] == ["127.0.0.1:1", "127.0.0.1:2"]
+
+
+def remember(case, *addresses):
+    case.home.known_peers_folder.mkdir(parents=True)
+    met = [{"address": each, "met": time.time() - 60} for each in addresses]
+    (case.home.known_peers_folder / f"{case.project.run_id}.json").write_text(json.dumps(met))
+
+
+def test_a_silent_seed_and_a_name_that_is_unknown_are_warnings_where_peers_are_remembered(home, closed, monkeypatch):
+    monkeypatch.delenv("https_proxy", raising=False)
+    monkeypatch.delenv("HTTPS_PROXY", raising=False)
+    host = "nowhere.invalid"
+    of_a_seed = Case(home, project(peers=[address(1, host, "dns4")], data__index="http://127.0.0.1:1/i.json"))
+    of_both = Case(home, project(peers=[address(1, host, "dns4")], data__index=f"https://{host}/i.json"))
+    of_the_data = Case(home, project(peers=[address(closed)], data__index=f"https://{host}/i.json"))
+
+    def states(case):
+        return [only(task.run()).state for tasks in (network.names, network.seeds) for task in tasks(case)]
+
+    assert states(of_a_seed) == states(of_the_data) == [State.FAIL, State.FAIL]
+    remember(of_a_seed, address(1, "8.8.8.8"))
+    assert states(of_a_seed) == [State.WARN, State.WARN]
+    assert states(of_the_data) == states(of_both) == [State.FAIL, State.WARN]
 
 
 # --- peers that are remembered

@@ -127,14 +127,15 @@ def listed(findings: Iterable[Finding]) -> list[Finding]:
 class Questions(msgspec.Struct, frozen=True):
     """What the process that asks peers shall find out; the one line that it reads.
 
-    `seeds` are multiaddresses. `port`, `map_port`, `listen_host` and `client_mode` are as in WorkerOptions. If
+    `seeds` are multiaddresses, and `known` those of remembered peers, which are tried if no seed can be met. `port`, `map_port`, `listen_host` and `client_mode` are as in WorkerOptions. If
     `is_running`, this computer is in the swarm already, and only the seeds are tried. The peers of an `invited` swarm
-    answer no one else. The process has to end `within` seconds; `patience` is how many a seed may take to answer.
+    answer no one else. The process has to end `within` seconds; `patience` is how many a peer may take to answer.
     """
 
     seeds: tuple[str, ...]
     run_id: str
     run_folder: str
+    known: tuple[str, ...] = ()
     port: int = 0
     map_port: bool = False
     listen_host: str = "127.0.0.1"
@@ -145,6 +146,15 @@ class Questions(msgspec.Struct, frozen=True):
     patience: float = 7.0
 
 
+def seed_down(*, others: bool, known: bool) -> tuple[State, Text]:
+    """How bad it is that a seed does not answer, and what to do: where there are `others`, or peers that are remembered."""
+    if others:
+        return State.WARN, Text("doctor.one_seed_down")
+    if known:
+        return State.WARN, Text("doctor.known_peers_instead")
+    return State.FAIL, Text("doctor.only_seed_down")
+
+
 # --- the clock
 
 CLOCK_OK_SECONDS: Final = 1.0
@@ -152,15 +162,19 @@ CLOCK_LIMIT_SECONDS: Final = 3.0
 """Peers refuse a computer whose clock differs from theirs by more (hivemind's limit)."""
 
 
-def clock_finding(subject: str, ahead: float, uncertain: float) -> Finding:
-    """`ahead` is by how many seconds this computer's clock is ahead of `subject`'s, known to `uncertain` seconds."""
+def clock_finding(subject: str | Text, ahead: float, uncertain: float) -> Finding:
+    """`ahead` is by how many seconds this computer's clock is ahead of `subject`'s, known to `uncertain` seconds.
+
+    A `subject` in words has no name by which findings are distinguished.
+    """
+    name = subject if isinstance(subject, str) else ""
     least = max(0.0, abs(ahead) - uncertain)
     if least <= CLOCK_OK_SECONDS:
-        return Finding(Check.CLOCK, State.OK, Text("doctor.clock_agrees", subject=subject), subject=subject)
+        return Finding(Check.CLOCK, State.OK, Text("doctor.clock_agrees", subject=subject), subject=name)
     state = State.FAIL if least > CLOCK_LIMIT_SECONDS else State.WARN
     found = (
         Text("doctor.clock_ahead", subject=subject, span=abs(ahead))
         if ahead > 0
         else Text("doctor.clock_behind", subject=subject, span=abs(ahead))
     )
-    return Finding(Check.CLOCK, state, found, Text("doctor.set_clock"), subject)
+    return Finding(Check.CLOCK, state, found, Text("doctor.set_clock"), name)

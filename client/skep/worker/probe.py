@@ -14,14 +14,15 @@ import shutil
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import median_low
 from typing import Any, Final
 
 import msgspec
 
-from skep.core.findings import Check, Finding, Questions, State, clock_finding, to_line
+from skep.core.findings import Check, Finding, Questions, State, clock_finding, seed_down, to_line
 from skep.core.plain_text import first_line
 from skep.core.project.addresses import host_of
 from skep.core.text import NOTHING, Text
@@ -81,8 +82,11 @@ def _end(questions: Questions) -> None:
 
 
 def answers(questions: Questions) -> Iterator[Finding]:
-    """Every finding when it is known: the seeds one by one, the swarm, and whether others can dial this computer."""
-    from skep.worker.connection import network, reachability, seeds  # noqa: PLC0415 - seconds, and before the fork
+    """Every finding when it is known: the seeds one by one, the swarm, and whether others can dial this computer.
+
+    If no seed can be met, remembered peers are asked in their place, as a join goes through them.
+    """
+    from skep.worker.connection import known_peers, network, reachability, seeds  # noqa: PLC0415 - seconds, and before the fork
 
     network.put_sockets_in(Path(questions.run_folder))
     try:
@@ -93,31 +97,31 @@ def answers(questions: Questions) -> Iterator[Finding]:
         found = Text("doctor.p2pd_failed", reason=first_line(error))
         yield Finding(Check.HANDSHAKE, State.FAIL, found, Text("doctor.run_self_test"))
         return
-    known = seeds.by_identity(questions.seeds)
-    begun = {
-        peer: dht.run_coroutine(
-            partial(seeds.greet, peer=peer, addresses=where, patience=questions.patience), return_future=True
-        )
-        for peer, where in known.items()
-    }
-    met: list[str] = []
-    for peer, coming in begun.items():
-        greeting = coming.result(questions.within)
-        yield from greeted(", ".join(map(endpoint, known[peer])), greeting, alone=len(known) == 1)
+    ours = known_peers.own_networks()
+    named = seeds.by_identity(questions.seeds)
+    known = seeds.by_identity([each for each in questions.known if known_peers.may_be_dialled(each, ours)])
+    down = seed_down(others=len(named) > 1, known=bool(known))
+    met: dict[str, Sequence[str]] = {}
+    for peer, greeting in _greetings(dht, named, questions):
+        yield from greeted(", ".join(map(endpoint, named[peer])), greeting, down)
         if not greeting.failure:
-            met.append(peer)
+            met[peer] = named[peer]
     if questions.is_running:
         return
+    if not met:
+        answered = {peer: each for peer, each in _greetings(dht, known, questions) if not each.failure}
+        met = {peer: known[peer] for peer in answered}
+        yield from remembered(answered.values())
     look = partial(seeds.peers_of, run_id=questions.run_id, patience=questions.patience)
     peers = None if questions.invited or not met else dht.run_coroutine(look, return_future=True)
-    asking = partial(takes, relays=[peer for peer in met if any(map(may_relay, known[peer]))])
+    asking = partial(takes, relays=[peer for peer, where in met.items() if any(map(may_relay, where))])
     yield from in_reach(
         questions,
         met,
-        lambda: reachability.find_out(dht, [known[peer][0] for peer in met]),
+        lambda: reachability.find_out(dht, [where[0] for where in met.values()]),
         lambda: dht.run_coroutine(asking, return_future=True).result(questions.within),
     )
-    yield swarm(questions, met, None if peers is None else peers.result(questions.within))
+    yield swarm(questions, met, None if peers is None else peers.result(questions.within), known)
 
 
 def _start(questions: Questions) -> Any:
@@ -133,25 +137,52 @@ def _start(questions: Questions) -> Any:
         return hivemind.DHT(start=True, startup_timeout=questions.within, client_mode=client, **listening, **guard)
 
 
-def greeted(where: str, greeting: Any, *, alone: bool) -> Iterator[Finding]:
-    """The findings about one seed. If it is not the only one, that it fails is a warning."""
-    state, found, advice = State.FAIL if alone else State.WARN, NOTHING, NOTHING
+def _greetings(dht: Any, peers: Mapping[str, Sequence[str]], questions: Questions) -> Iterator[tuple[str, Any]]:
+    """Each of `peers`, ids with addresses, with its seeds.Greeting; all are greeted at the same time."""
+    from skep.worker.connection import seeds  # noqa: PLC0415 - as above
+
+    begun = [
+        (
+            peer,
+            dht.run_coroutine(
+                partial(seeds.greet, peer=peer, addresses=where, patience=questions.patience), return_future=True
+            ),
+        )
+        for peer, where in peers.items()
+    ]
+    for peer, coming in begun:
+        yield peer, coming.result(questions.within)
+
+
+def greeted(where: str, greeting: Any, down: tuple[State, Text]) -> Iterator[Finding]:
+    """The findings about one seed; `down` is how bad it is if it fails, and what to do."""
+    state, advice = down
     if greeting.is_other:
         found, advice = Text("doctor.other_identity", seed=where), Text("doctor.newer_manifest")
     elif greeting.failure:
         found = Text("doctor.no_handshake", seed=where, reason=greeting.failure)
-        advice = Text("doctor.only_seed_down") if alone else Text("doctor.one_seed_down")
     else:
-        state, found = State.OK, Text("doctor.handshake_made", seed=where, milliseconds=greeting.seconds * 1000)
+        found = Text("doctor.handshake_made", seed=where, milliseconds=greeting.seconds * 1000)
+        state, advice = State.OK, NOTHING
     yield Finding(Check.HANDSHAKE, state, found, advice, where, greeting.seconds)
     if greeting.ahead is not None:
         yield clock_finding(where, greeting.ahead, greeting.uncertain)
 
 
-def swarm(questions: Questions, met: Sequence[str], peers: int | None) -> Finding:
-    """Whether the seeds lead to the swarm of this run, in which `peers` have a record."""
+def remembered(greetings: Collection[Any]) -> Iterator[Finding]:
+    """The findings about the remembered peers that were met. Their addresses, which are people's, are not said."""
+    if greetings:
+        yield Finding(Check.HANDSHAKE, State.OK, Text("doctor.known_peers_met", count=len(greetings)))
+    clocks = [(each.ahead, each.uncertain) for each in greetings if each.ahead is not None]
+    if clocks:
+        yield clock_finding(Text("doctor.the_known_peers"), *median_low(clocks))
+
+
+def swarm(questions: Questions, met: Collection[str], peers: int | None, known: Collection[str]) -> Finding:
+    """Whether those `met` lead to the swarm of this run, in which `peers` have a record; `known` were remembered."""
     if not met:
-        return Finding(Check.SWARM, State.FAIL, Text("doctor.no_seed_met"), Text("doctor.check_connection"))
+        found = Text("doctor.nobody_met") if known else Text("doctor.no_seed_met")
+        return Finding(Check.SWARM, State.FAIL, found, Text("doctor.check_connection"))
     if questions.invited:
         return Finding(Check.SWARM, State.SKIPPED, Text("doctor.swarm_invited"))
     if not peers:
@@ -161,7 +192,7 @@ def swarm(questions: Questions, met: Sequence[str], peers: int | None) -> Findin
 
 
 def in_reach(
-    questions: Questions, met: Sequence[str], find_out: Callable[[], bool | None], relays: Callable[[], bool]
+    questions: Questions, met: Collection[str], find_out: Callable[[], bool | None], relays: Callable[[], bool]
 ) -> Iterator[Finding]:
     """Whether other peers can dial this computer, and what the worker will make of it."""
     if questions.client_mode == "on":

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from skep import bootstrap
 from skep.adapters.storage.paths import Home
-from skep.core.findings import Check, Finding
+from skep.core.findings import Check, Finding, State, seed_down
+from skep.core.project import met_peers
 from skep.core.project.manifest import VerifiedProject
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings import settings as declared
 from skep.core.settings.setting import Value
+from skep.core.text import Text
 
 WITHIN_SECONDS: Final = 30.0
 """How long all checks together may take; what has not answered by then is reported as such."""
@@ -38,6 +41,20 @@ class Case:
         """The multiaddresses of all seeds."""
         named = self.project.manifest.peers if self.project is not None else ()
         return tuple(dict.fromkeys((*named, *self.seeds)))
+
+    def known(self, now: float) -> Sequence[met_peers.Known]:
+        """The peers of this run that are remembered at `now` (seconds since 1970), the one met last first."""
+        assert self.project is not None
+        try:
+            with (self.home.known_peers_folder / met_peers.file_name(self.project.run_id)).open("rb") as file:
+                return met_peers.met(file.read(met_peers.READ_AT_MOST), now)
+        except OSError:
+            return []
+
+    @property
+    def seed_down(self) -> tuple[State, Text]:
+        """How bad it is that a seed does not answer, and what to do."""
+        return seed_down(others=len(self.addresses) > 1, known=bool(self.known(time.time())))
 
     @property
     def is_running(self) -> bool:

@@ -18,7 +18,6 @@ from urllib3.util import Retry
 from skep.adapters.net.web import Answer, Patience, Stop, Web
 from skep.core.errors import SkepError
 from skep.core.findings import Check, Finding, State, clock_finding
-from skep.core.project import met_peers
 from skep.core.project.addresses import host_of, is_global, is_loopback
 from skep.core.project.manifest import VerifiedProject
 from skep.core.project.shards import INDEX_BYTES_LIMIT, parse_index, shard_address
@@ -52,7 +51,8 @@ def names(case: Case) -> Iterator[Task]:
     if (server := _server_name(case)) is not None:
         wanted.setdefault(server, socket.AF_UNSPEC)
     for host, family in wanted.items():
-        yield Task(Check.NAME, partial(name, host, family), host)
+        unknown = State.FAIL if host == server else case.seed_down[0]
+        yield Task(Check.NAME, partial(name, host, family, unknown), host)
 
 
 def _server_name(case: Case) -> str | None:
@@ -66,14 +66,14 @@ def _server_name(case: Case) -> str | None:
     return host if is_name and not proxied else None
 
 
-def name(host: str, family: int = socket.AF_UNSPEC) -> Iterator[Finding]:
-    """Whether a name server knows an address of `host`."""
+def name(host: str, family: int = socket.AF_UNSPEC, unknown: State = State.FAIL) -> Iterator[Finding]:
+    """Whether a name server knows an address of `host`; `unknown` is the state if not."""
     begun = time.monotonic()
     try:
         socket.getaddrinfo(host, None, family, socket.SOCK_STREAM)
     except (OSError, UnicodeError):  # the latter for a label that is too long for any name
         advice = Text("doctor.check_name_server")
-        yield Finding(Check.NAME, State.FAIL, Text("doctor.name_unknown", host=host), advice, host)
+        yield Finding(Check.NAME, unknown, Text("doctor.name_unknown", host=host), advice, host)
     else:
         took = time.monotonic() - begun
         found = Text("doctor.name_known", host=host, milliseconds=took * 1000)
@@ -85,13 +85,12 @@ def name(host: str, family: int = socket.AF_UNSPEC) -> Iterator[Finding]:
 
 def seeds(case: Case) -> Iterator[Task]:
     """One task for each seed."""
-    alone = len(case.addresses) == 1
     for address in case.addresses:
-        yield Task(Check.SEED, partial(seed, address, alone=alone), endpoint(address))
+        yield Task(Check.SEED, partial(seed, address, case.seed_down), endpoint(address))
 
 
-def seed(address: str, *, alone: bool) -> Iterator[Finding]:
-    """Whether the port of a seed answers; if it is not the only one, that it does not is a warning only."""
+def seed(address: str, down: tuple[State, Text]) -> Iterator[Finding]:
+    """Whether the port of a seed answers; `down` is how bad it is if not, and what to do."""
     where = endpoint(address)
     if "/tcp/" not in address:
         yield Finding(Check.SEED, State.SKIPPED, Text("doctor.seed_not_tcp", seed=where), subject=where)
@@ -103,9 +102,8 @@ def seed(address: str, *, alone: bool) -> Iterator[Finding]:
         found = Text("doctor.seed_answers", seed=where, milliseconds=took * 1000)
         yield Finding(Check.SEED, State.OK, found, subject=where, seconds=took)
         return
-    advice = Text("doctor.only_seed_down") if alone else Text("doctor.one_seed_down")
-    found = Text("doctor.seed_silent", seed=where, failure=failure)
-    yield Finding(Check.SEED, State.FAIL if alone else State.WARN, found, advice, where)
+    state, advice = down
+    yield Finding(Check.SEED, state, Text("doctor.seed_silent", seed=where, failure=failure), advice, where)
 
 
 # --- peers to join through while no seed answers
@@ -117,12 +115,7 @@ def known_peers(case: Case, clock: Callable[[], float] = time.time, dial: Dial =
     Before the first round none are to be expected. Those on the internet only are dialled: an address of a network at
     home may be another computer's in the network where this computer is now.
     """
-    assert case.project is not None
-    try:
-        with (case.home.known_peers_folder / met_peers.file_name(case.project.run_id)).open("rb") as file:
-            known = met_peers.met(file.read(met_peers.READ_AT_MOST), clock())
-    except OSError:
-        known = []
+    known = case.known(clock())
     if not known:
         state = State.WARN if case.is_running else State.SKIPPED
         advice = Text("doctor.known_peers_advice") if case.is_running else NOTHING

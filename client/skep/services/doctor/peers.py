@@ -25,8 +25,10 @@ from skep.services.doctor.case import Case
 END_SECONDS: Final = 1.0
 """How long the process may take to end by itself."""
 
-PARTS: Final = 4
-"""A seed may take this part of the time to answer a connection, a ping or a look-up, since they follow one another."""
+PARTS: Final = 5
+"""A peer may take this part of the time for an answer: the process starts, the seeds are silent, and then a remembered peer
+answers a connection, a ping and a look-up.
+"""
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +96,7 @@ def _questions(case: Case, folder: Path, within: float) -> Questions:
     assert case.project is not None
     return Questions(
         seeds=case.addresses,
+        known=tuple(each.address for each in case.known(time.time())),
         run_id=case.project.run_id,
         run_folder=str(folder),
         port=_port(case),
