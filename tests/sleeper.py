@@ -20,11 +20,11 @@ MARGIN_SECONDS = 3.0
 class Sleeper:
     """After `__init__` it has joined and has a confirmed contribution. `end` may be called more than once."""
 
-    def __init__(self, home, link):
+    def __init__(self, home, link, epoch_seconds=BACK_SECONDS):
         self.running = Running(devote(home, **GENTLY), "join", link)
         try:
             self.running.wait_for(is_event("joined"), JOIN_SECONDS)
-            self.running.wait_for(is_confirmed, BACK_SECONDS)
+            self.running.wait_for(is_confirmed, epoch_seconds)
         except BaseException:
             self.end()
             raise

@@ -20,7 +20,8 @@ from skep.cli.application import main
 from skep.cli.verbs.demo import DEVOTED
 
 SKEP = [sys.executable, "-m", "skep.cli.main"]
-SHORT_EPOCHS = [sys.executable, str(Path(__file__).with_name("short_epochs.py"))]
+OTHER_EPOCHS = [sys.executable, str(Path(__file__).with_name("other_epochs.py"))]
+SHORT_EPOCHS = [*OTHER_EPOCHS, "0.25"]
 GENTLY = {"compute.share_using": 0.3}
 """Settings for tests that wait for rounds, whatever the peer adds to them: it leaves the processor to other tests."""
 JOIN_SECONDS = 120
