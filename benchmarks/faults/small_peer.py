@@ -5,7 +5,8 @@
 The options: kind (skep or stock), peers, run_id, target (samples of an epoch), rate (samples a second), seed of its
 samples. The first word of a line on its standard input: `leave` as a person leaves, end of input ends it immediately.
 
-Prints JSON lines. `{"event": "epoch", "epoch", "at", "blocked", "samples", "loss"}` when an epoch has ended: `at` is the
+Prints JSON lines. `{"event": "joined", "epoch", "at", "batch"}` once, with the samples of its batches.
+`{"event": "epoch", "epoch", "at", "blocked", "samples", "loss"}` when an epoch has ended: `at` is the
 monotonic clock, which all processes of a computer share; `blocked` the seconds that it computed nothing since it
 waited for other peers; `samples` its own of that epoch. `{"event": "confirmed" | "lost", "epoch", "samples",
 "reason"}` for each of its contributions; for a stock peer what its log says of the round, which confirms more than was
@@ -201,7 +202,7 @@ def main() -> None:
     peer: Synchronised = {"skep": Ours, "stock": Stock}[options["kind"]](options, dht, task.weights)
     asked: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=listen, args=(asked,), daemon=True).start()
-    say("joined", epoch=peer.epoch, at=time.monotonic())
+    say("joined", epoch=peer.epoch, at=time.monotonic(), batch=BATCH)
     train(peer, task, options["rate"], asked)
     dht.shutdown()
     for process in psutil.Process().children(recursive=True):

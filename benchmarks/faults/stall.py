@@ -29,6 +29,11 @@ START_SECONDS, EPOCH_PATIENCE = 180.0, 90.0
 STALL_BOUNDS = {"kill": 1.0, "freeze": 5.0, "leave": 1.0}
 LOST_BOUND = 1
 SAMPLES_BOUND = 5.0
+BATCHES_BOUND = 1.0
+"""The epoch of the fault may lack the peer's own share. As others extrapolate a peer's samples between its batches, each
+survivor may moreover have a batch less than it counted with."""
+OLD_BATCH = 2
+"""Samples of a batch where a row does not say so."""
 
 
 def measure(numbers: range) -> Iterator[Measured]:
@@ -36,9 +41,7 @@ def measure(numbers: range) -> Iterator[Measured]:
         size, fault, kind = CASES[number % len(CASES)]
         # the same for both kinds
         case = Case(size, fault, random.Random(f"{SEED} {number // len(CASES)} {size} {fault}").random())
-        with own_folder() as folder, small_swarm(folder / "s", kind, case.target, RATE) as swarm:
-            found = one(swarm, case)
-        yield {"number": number, "kind": kind, "peers": size, "fault": fault} | found
+        yield {"number": number} | in_a_swarm(kind, case)
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,12 @@ class Case:
     @property
     def target(self) -> int:
         return int(self.size * RATE * self.seconds)
+
+
+def in_a_swarm(kind: str, case: Case) -> Measured:
+    """The case among peers of one kind. Raises TimeoutError."""
+    with own_folder() as folder, small_swarm(folder / "s", kind, case.target, RATE) as swarm:
+        return {"kind": kind, "peers": case.size, "fault": case.fault} | one(swarm, case)
 
 
 def one(swarm: SmallSwarm, case: Case) -> Measured:
@@ -86,6 +95,7 @@ def one(swarm: SmallSwarm, case: Case) -> Measured:
         "reasons": sorted({each["reason"] for peer in others for each in since(peer, "lost", during)}),
         "samples": [samples(peers, epoch) for epoch in range(during, during + case.after)],
         "target": case.target,
+        "batch": peers[0].named("joined")[0]["batch"],
     }
 
 
@@ -151,21 +161,33 @@ def samples(peers: list[SmallPeer], epoch: int) -> int:
     return sum(end["samples"] for peer in peers for end in peer.named("epoch") if end["epoch"] == epoch)
 
 
+def beyond_its_share(row: Measured) -> float:
+    """Samples that the epoch of the fault lacks beyond the peer's own share; in batches of each survivor."""
+    lacking = row["target"] - row["samples"][0] - row["target"] / row["peers"]
+    return float(lacking / (row.get("batch", OLD_BATCH) * (row["peers"] - 1)))
+
+
 def judged(rows: list[Measured]) -> list[Row]:
     made = []
-    for size, fault, kind in CASES:
+    for size, fault, kind in dict.fromkeys((row["peers"], row["fault"], row["kind"]) for row in rows):
         own = [row for row in rows if (row["peers"], row["fault"], row["kind"]) == (size, fault, kind)]
-        if not own:
-            continue
         name, ours = f"{kind}, {size} peers, {fault}", kind == "skep"
         stalls = [max(row["stall"]) for row in own]
         gone = [float(max(row["lost"])) for row in own]
+        beyond = [beyond_its_share(row) for row in own]
         off = [100 * max(abs(each / row["target"] - 1) for each in row["samples"][1:]) for row in own]
         made += [
             Row(
                 f"{name}: stall, median", statistics.median(stalls), "s", STALL_BOUNDS[fault] if ours else None, stalls
             ),
             Row(f"{name}: lost per survivor", max(gone), "", LOST_BOUND if ours and size > min(SIZES) else None, gone),
+            Row(
+                f"{name}: samples lacking at once beyond its share",
+                max(beyond),
+                "batches a survivor",
+                BATCHES_BOUND if ours else None,
+                beyond,
+            ),
             Row(f"{name}: samples off later", max(off), "%", SAMPLES_BOUND if ours else None, off),
         ]
     return made

@@ -1,14 +1,46 @@
-"""A peer of a small swarm is killed: the shortest case of `make test-faults PART=stall`."""
+"""A peer of a small swarm is killed, frozen, or leaves: the shortest cases of `make test-faults PART=stall`."""
 
 import pytest
-from faults.places import own_folder
-from faults.small_swarm import small_swarm
-from faults.stall import RATE, Case, one
+from faults.stall import Case, beyond_its_share, in_a_swarm, judged
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(600)
-def test_the_two_survivors_of_a_killed_peer_have_contributions_confirmed_again():
-    case = Case(3, "kill", moment=0.5, calm=1, after=3, seconds=6.0)
-    with own_folder() as folder, small_swarm(folder / "s", "skep", case.target, RATE) as swarm:
-        found = one(swarm, case)
-    assert min(found["confirmed"]) >= 1, found
+@pytest.mark.parametrize("fault", ["kill", "freeze", pytest.param("leave", marks=pytest.mark.long)])
+def test_what_a_lost_peer_costs_the_two_others_is_within_the_bounds(fault):
+    row = in_a_swarm("skep", Case(3, fault, moment=0.5, calm=1, after=2, seconds=8.0))
+    assert [each.name for each in judged([row]) if each.missed] == [], row
+    assert min(row["confirmed"]) >= 1, row
+
+
+OLD = {
+    "kind": "skep",
+    "peers": 4,
+    "fault": "kill",
+    "stall": [0.0, 0.0, 0.0],
+    "lost": [0, 0, 1],
+    "samples": [244, 322, 324],
+    "target": 320,
+}
+"""A row of batches of 2, as rows were before they said so."""
+
+
+def test_an_epoch_may_lack_the_share_of_the_peer_that_died_in_it_and_a_batch_of_each_survivor():
+    assert beyond_its_share(OLD) == pytest.approx(-4 / 6)
+    assert beyond_its_share(OLD | {"batch": 16, "samples": [192, 320]}) == 1.0
+    assert [each.name for each in judged([OLD]) if each.missed] == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"stall": [0.0, 1.5, 0.0]}, "stall, median"),
+        ({"lost": [0, 2, 0]}, "lost per survivor"),
+        ({"samples": [232, 322, 324]}, "samples lacking at once beyond its share"),
+        ({"samples": [244, 322, 340]}, "samples off later"),
+    ],
+)
+def test_each_quantity_beyond_its_bound_is_missed_by_our_peers_only(changed, named):
+    row = OLD | changed
+    assert [each.name for each in judged([row]) if each.missed] == [f"skep, 4 peers, kill: {named}"]
+    assert [each.name for each in judged([row | {"kind": "stock"}]) if each.missed] == []
