@@ -33,7 +33,7 @@ marked = $(shell grep -rl --include='test_*.py' 'pytest.mark.$(1)' tests | sort)
 LONGEST := $(addprefix tests/,$(addsuffix .py, \
   end_to_end/test_practice_and_join $(addprefix swarm/test_,worker_stops swarm_optimizer run_ends missed_rounds) \
   $(addprefix end_to_end/test_,asleep faults failing_joins) $(addprefix swarm/test_,state_transfer bad_numbers) \
-  $(addprefix end_to_end/test_,killed_peer against_stock) $(addprefix swarm/test_,honest_rounds short_epochs stock_peer) \
+  end_to_end/test_against_stock $(addprefix swarm/test_,honest_rounds short_epochs stock_peer) \
   $(addprefix end_to_end/test_,cli_demo lost_donor hostile) $(addprefix training/test_,lightning lightning_devices page plain_loop) \
   swarm/test_worker_of_ranks swarm/test_ranks_in_lockstep end_to_end/test_lockstep worker/ranks/test_group worker/ranks/test_hooks \
   host/test_checkpoints engine/test_engine adapters/process/test_worker services/test_bootstrap cli/test_doctor \
@@ -70,7 +70,7 @@ demo: $(READY) ## a practice swarm on this computer, joined, trained with, repor
 # Each suite runs in a separate process, and so does each test file with peers: hivemind renames a log level of the whole
 # process, and has process-wide locks that a peer killed while it holds one never releases.
 .PHONY: test
-test: $(READY) system-packages ## every check and the default test suites (about 30 minutes on 2 cores)
+test: $(READY) system-packages ## every check and the default test suites (about 35 minutes on 2 cores)
 	$(MAKE) --no-print-directory --jobs=2 --output-sync check test-core
 	$(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,language engine services adapters cli))
 	OMP_NUM_THREADS=1 $(PYTEST) $(FOUR) $(IN_ORDER) $(BESIDE) $(call longest_first,$(addprefix tests/,worker recipes host test_where_would_i_add.py))

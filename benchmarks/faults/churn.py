@@ -40,12 +40,12 @@ class End:
     loss: float
 
 
-def measure(numbers: range) -> Iterator[Measured]:
+def measure(numbers: range, seconds: float = SECONDS, every: float = EVERY) -> Iterator[Measured]:
     for number in numbers:
         with own_folder() as folder:
-            calm = lived(folder / "calm", None, SECONDS)
+            calm = lived(folder / "calm", None, seconds, every)
         with own_folder() as folder:
-            busy = lived(folder / "busy", random.Random(f"{SEED} {number}"), SECONDS)
+            busy = lived(folder / "busy", random.Random(f"{SEED} {number}"), seconds, every)
         yield {
             "number": number,
             "seed": SEED,
@@ -105,15 +105,15 @@ def above(calm: list[End], busy: list[End], measure: Callable[[End], int]) -> fl
     return round(100 * (is_now / was - 1), 2)
 
 
-def lived(folder: Path, chosen: random.Random | None, seconds: float) -> Lived:
-    """A swarm of MOST peers for `seconds`; with `chosen`, one is killed or another one joins every EVERY seconds."""
+def lived(folder: Path, chosen: random.Random | None, seconds: float, every: float) -> Lived:
+    """A swarm of MOST peers for `seconds`; with `chosen`, one is killed or another one joins `every` so many seconds."""
     with small_swarm(folder, "skep", TARGET, RATE) as swarm:
         for _ in range(MOST):
             swarm.add()
         swarm.wait(lambda: all(peer.named("epoch") for peer in swarm.peers), START_SECONDS)
         begun, ends = time.monotonic(), dict[SmallPeer, float]()
         while (now := time.monotonic()) < begun + seconds:
-            if chosen and now >= begun + EVERY * (1 + len(ends) + len(swarm.peers) - MOST):
+            if chosen and now >= begun + every * (1 + len(ends) + len(swarm.peers) - MOST):
                 alive = [peer for peer in swarm.peers if peer not in ends]
                 if len(alive) > LEAST:
                     victim = chosen.choice(alive)

@@ -37,7 +37,7 @@ MEGABYTES_BOUND, COUNT_BOUND = 10.0, 2.0
 """Per 1,000 epochs; of memory at the upper end of its 95 % interval."""
 
 
-def measure(numbers: range) -> Iterator[Measured]:
+def measure(numbers: range, epochs: int = EPOCHS_A_ROW) -> Iterator[Measured]:
     run = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
     with own_folder() as folder, quick_swarm(folder / "swarm") as (shared, link), contextlib.ExitStack() as ending:
         others = []
@@ -47,7 +47,7 @@ def measure(numbers: range) -> Iterator[Measured]:
         soaked = ending.enter_context(volunteer(folder / "home", link, share=SHARE))
         soaked.wait_until_training()
         for number in numbers:
-            _epochs(soaked, others)
+            _epochs(soaked, others, epochs)
             yield {"number": number, "run": run, "epoch": _epoch(soaked)} | used(soaked) | _settled(soaked)
 
 
@@ -67,9 +67,9 @@ def _epoch(soaked: Volunteer) -> int:
     return int(max(each.epoch for each in soaked.ledger().values()))
 
 
-def _epochs(soaked: Volunteer, others: list[SkepPeer]) -> None:
-    """EPOCHS_A_ROW more epochs, of which the first one's round fails."""
-    until = _epoch(soaked) + EPOCHS_A_ROW
+def _epochs(soaked: Volunteer, others: list[SkepPeer], count: int) -> None:
+    """So many more epochs, of which the first one's round fails."""
+    until = _epoch(soaked) + count
     told = len(soaked.events)
     _wait(lambda: any(each.get("state") == "pending" for each in soaked.events[told:]), EPOCH_PATIENCE)
     begun = next(each for each in soaked.events[told:] if each.get("state") == "pending")
@@ -80,7 +80,7 @@ def _epochs(soaked: Volunteer, others: list[SkepPeer]) -> None:
         _wait(lambda: soaked.ledger()[begun["id"]].settled > 0, ROUND_PATIENCE)
     for process in stopped:
         process.resume()
-    _wait(lambda: _epoch(soaked) >= until, EPOCHS_A_ROW * EPOCH_PATIENCE)
+    _wait(lambda: _epoch(soaked) >= until, count * EPOCH_PATIENCE)
 
 
 def _wait(condition: Callable[[], bool], within: float) -> None:

@@ -5,11 +5,11 @@ import itertools
 from types import SimpleNamespace
 
 import pytest
-from faults import disk
+from faults import disk, stop
 from faults.churn import End, above, curve
 from faults.family import Role
 from faults.kill import PART
-from faults.recovery import kill_one, stop_one
+from faults.recovery import kill_one
 from faults.rows import Rows, git, this_commit
 from faults.soak import growth
 from faults.volunteer import Entry, damage, volunteer
@@ -44,12 +44,12 @@ def test_a_killed_process_costs_no_acknowledged_contribution_and_training_goes_o
     assert (seen.lost, seen.doubled, seen.left, seen.same_identity) == (0, 0, [], True)
 
 
-@pytest.mark.long
+@pytest.mark.alone
 @pytest.mark.timeout(600)
 def test_a_stopped_p2pd_is_noticed_and_training_goes_on(trained):
-    seen = stop_one(trained, Role.P2PD, RECOVERY_SECONDS)
-    assert seen.back is not None, seen
-    assert (seen.lost, seen.doubled, seen.left, seen.same_identity) == (0, 0, [], True)
+    row = stop.stopped(trained, Role.P2PD)
+    assert [each.name for each in stop.judged([row]) if each.missed] == [], row
+    assert (row["lost"], row["doubled"], row["left"], row["same_identity"]) == (0, 0, [], True)
 
 
 @pytest.fixture
