@@ -1,4 +1,8 @@
-"""The part `kill`: kill -9 of a process chosen at random, at a random moment of training, again and again."""
+"""The part `kill`: kill -9 of a process chosen at random, at a random moment of training, again and again.
+
+Five seconds later none of the old processes may be left: five after the kill, if the front end or the worker was killed.
+If the DHT's process, p2pd or an averager was killed, five after the end of the worker, which has to notice that first.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ SEED = 15
 WITHIN = 60.0
 """Seconds after which it counts as not recovered, and is started anew."""
 MEDIAN = 20.0
+LEFT = "old processes left 5 s after the kill of the front end or the worker, or after the worker's end by another kill"
 LONGEST_DELAY = 10.0
 """Seconds, more than an epoch of the practice swarm, from the last confirmed contribution to the kill."""
 
@@ -48,7 +53,7 @@ def judged(rows: list[Measured]) -> list[Row]:
         Row("contributions lost", sum(row["lost"] for row in rows), "", 0, [row["lost"] for row in rows]),
         Row("contributions doubled", sum(row["doubled"] for row in rows), "", 0, [row["doubled"] for row in rows]),
         Row("other identity", sum(not row["same_identity"] for row in rows), "", 0, [0.0] * len(rows)),
-        Row("old processes left after 5 s", sum(bool(row["left"]) for row in rows), "", 0, [0.0] * len(rows)),
+        Row(LEFT, sum(bool(row["left"]) for row in rows), "", 0, [0.0] * len(rows)),
         Row(f"not training again within {WITHIN:g} s", failed, "", 0, [0.0] * len(rows)),
         *([Row("training again, median", statistics.median(back), "s", MEDIAN, back)] if back else []),
         *by_role(rows),
