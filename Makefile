@@ -213,7 +213,8 @@ bench-devices: $(READY) ## measure several ranks of one worker on the processor,
 bench-pairs: $(READY) system-packages ## compare this checkout with another in turn, into benchmarks/pairs.md (6 minutes a pair)
 	$(BIN)/python benchmarks/pairs.py "$(OLD)"
 
-# PART=kill, stop, stall, soak, churn, start, donor or (as root) link, disk; COUNT=20: that many rows of this commit
+# PART=kill, stop, stall, soak, churn, start, donor or (as root) link, disk; COUNT=20: that many rows of this commit. An
+# interrupted soak is not continued: the next start runs other processes
 .PHONY: test-faults
 test-faults: $(READY) ## kill, stop and freeze running peers, into benchmarks/faults.md (PART=… COUNT=…; under an hour, goes on at the next start)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults $(PART) $(if $(COUNT),--count $(COUNT))

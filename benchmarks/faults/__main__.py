@@ -4,6 +4,7 @@
 
 Every row is stored when it is measured, in benchmarks/faults-PART.jsonl with the commit and the machine, and counted at
 the next start with the same commit: a part that is interrupted, or that needs longer than --minutes, goes on there.
+Only `soak` cannot: its rows are counted too, but the next start runs other processes, from their first epoch.
 Exits with 1 when a quantity misses its target, with 2 when a part could not be measured.
 """
 

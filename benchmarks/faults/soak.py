@@ -152,4 +152,11 @@ def judged(rows: list[Measured]) -> list[Row]:
     return made
 
 
-PART = Part("soak", "growth over short epochs, one of ten rounds failing; ten epochs a row", 100, measure, judged)
+PART = Part(
+    "soak",
+    "growth over short epochs, one of ten rounds failing, ten epochs a row (a start after an interruption begins another"
+    " run, whose first rows are not fitted)",
+    100,
+    measure,
+    judged,
+)
