@@ -1,4 +1,4 @@
-"""The part `disk`: a volunteer's disk is full or read-only at each kind of write, and each file of its home is damaged.
+"""The part `disk`: a volunteer's disk, or a host's, is full or read-only at each kind of write; each file is damaged.
 
 The home is on a small disk in a mount namespace of this process (as root), so that nothing stays mounted.
 """
@@ -7,38 +7,43 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import os
 import shutil
-import signal
-import sqlite3
 import subprocess
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from peers import SkepPeer, Swarm
 from report import Row
 
 from damages import emptied, halved, random_bytes
-from families import kill
-from faults.places import own_folder
+from faults.disk_homes import (
+    TRAINED_SECONDS,
+    VERB_SECONDS,
+    Place,
+    Said,
+    facts,
+    interrupted,
+    missing,
+    recorded,
+    row,
+    run,
+    start,
+    traces,
+)
+from faults.places import own_folder, publish
 from faults.rows import Measured, Part
-from faults.volunteer import volunteer
-from manifests import signed
-from refusals import make_past
-from skep.adapters.net.catalogue import FileCatalogue
+from faults.soak import MODEL, SYNC
+from free_ports import free_port
 from skep.adapters.storage.paths import Home
-from skep.adapters.storage.settings_file import PauseFile, SettingsFile
-from skep.core.errors import SkepError
+from skep.adapters.storage.settings_file import PauseFile
+from skep.host.practice.swarm import LOOPBACK, PracticeFolder, prepare_data
 from small_disks import filled, read_only, small_disk
-from terminals import SKEP, Running, devote, is_event, practice_swarm, skep, wait_until
+from terminals import Running, is_event, skep, wait_until
 
 KILOBYTES = 256 * 1024
-VERB_SECONDS = 120.0
-TRAINED_SECONDS = 900.0
-"""Seconds within which even a very busy computer joins, or has a contribution confirmed."""
+HOSTED_SHARE = 0.15
+"""Of each trainer of a host, whose epochs are short."""
 CLONE_NEWNS = 0x00020000
 HINDRANCES = {"full": filled, "read-only": read_only}
 VERBS: dict[str, tuple[str, ...]] = {
@@ -65,52 +70,6 @@ FILES = (
     "cache/*.safetensors",
 )
 DAMAGES: dict[str, Callable[[Path], None]] = {"emptied": emptied, "halved": halved, "random bytes": random_bytes}
-LEFT_BY_A_KILL = ("control.json", "worker.json")
-GOES_ON = (is_event("joined"), is_event("paused"))
-
-
-class Place:
-    """Homes to be copied to a small disk, and a practice swarm, made when they are needed and ended with `ending`."""
-
-    def __init__(self, folder: Path, ending: contextlib.ExitStack) -> None:
-        self._folder, self._ending = folder, ending
-        self.disk = folder / "disk"
-
-    @functools.cached_property
-    def link(self) -> str:
-        return self._ending.enter_context(practice_swarm(self._folder / "swarm"))
-
-    @functools.cached_property
-    def used(self) -> Path:
-        """A home with settings, an identity, a project and a ledger."""
-        return make_past(self._folder)
-
-    @functools.cached_property
-    def trained(self) -> Path:
-        """One with every file that training in the swarm leaves, and those that a killed front end leaves."""
-        made = train(self._folder / "trained", self.link)
-        for file in self._folder.glob("swarm/practice/served/*.safetensors"):  # so that a full disk lacks no data
-            shutil.copy(file, made / "cache")
-        return made
-
-    @functools.cached_property
-    def manifest(self) -> Path:
-        return signed(self._folder, id="another")
-
-    def copied(self, home: Path) -> Home:
-        made = self.disk / "home"
-        shutil.copytree(home, made, copy_function=shutil.copy)
-        made.chmod(0o700)
-        return Home(made)
-
-
-@dataclass
-class Said:
-    """What one start or verb said; `code` is None for a start that went on until it was ended."""
-
-    code: int | None
-    titles: list[str]
-    traces: int
 
 
 def measure(numbers: range) -> Iterator[Measured]:
@@ -130,119 +89,6 @@ def own_mounts() -> None:
     if libc.unshare(CLONE_NEWNS):
         raise RuntimeError(f"a small disk cannot be mounted ({os.strerror(ctypes.get_errno())}): it takes root")
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
-
-
-def train(folder: Path, link: str) -> Path:
-    devote(folder, **{"disk.keep_free_gb": 0.1})
-    with volunteer(folder, link) as made:
-        made.wait_until_training(TRAINED_SECONDS)
-        for name in LEFT_BY_A_KILL:
-            shutil.copy(folder / name, folder / f"{name}.kept")
-        assert made.running.process.poll() is None
-        made.running.process.send_signal(signal.SIGINT)
-        made.running.process.wait(VERB_SECONDS)
-    for name in LEFT_BY_A_KILL:
-        (folder / f"{name}.kept").rename(folder / name)
-    return folder
-
-
-# --- what a home holds, and what is lost of it
-
-
-def facts(home: Home) -> dict[str, Any]:
-    """What must not change unsaid; None for what cannot be read."""
-    return {
-        "settings": read(lambda: SettingsFile(home.settings_file).load()),
-        "contributions": read(lambda: confirmed(home)),
-        "identity": read(home.identity_file.read_bytes),
-        "identities": {file.name: read(file.read_bytes) for file in home.identities_folder.glob("*.key")},
-        "projects": read(lambda: [each.id for each in FileCatalogue(home.projects_folder).projects()]),
-        "pause": read(lambda: PauseFile(home.pause_file).load()[0]),
-    }
-
-
-def read(look: Callable[[], Any]) -> Any:
-    with contextlib.suppress(SkepError, OSError, sqlite3.Error):
-        return look()
-    return None
-
-
-def confirmed(home: Home) -> list[str]:
-    with contextlib.closing(sqlite3.connect(home.ledger_file, timeout=10.0)) as file:
-        rows = file.execute("SELECT id FROM contributions WHERE state = 'confirmed' ORDER BY number")
-        return [name for (name,) in rows]
-
-
-def recorded(home: Home) -> set[str]:
-    return set(read(lambda: confirmed(home)) or ())
-
-
-def missing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """The names of those facts that are not what they were; contributions may have been added."""
-    earned = set(before["contributions"] or ()) <= set(after["contributions"] or ())
-    return [each for each in before if (not earned if each == "contributions" else before[each] != after[each])]
-
-
-# --- single runs
-
-
-def run(home: Home, *verb: str) -> Said:
-    """A verb to its end."""
-    done = subprocess.run(
-        [*SKEP, "--home", str(home.root), "--json", *verb],
-        capture_output=True,
-        text=True,
-        timeout=VERB_SECONDS,
-        check=False,
-    )
-    titles = done.stderr.splitlines()[:1] if done.returncode else []
-    return Said(done.returncode, titles, traces(done.stdout + done.stderr))
-
-
-def start(home: Home, link: str, meanwhile: Callable[[Running], None] = lambda _: None) -> Said:
-    """A front end, until it has ended or gone on as far as the swarm and `meanwhile`; then it is interrupted."""
-    running = Running(home.root, "join", link)
-    try:
-        deadline = time.monotonic() + TRAINED_SECONDS
-        while running.process.poll() is None and time.monotonic() < deadline:
-            if any(condition(event) for event in running.events for condition in GOES_ON):
-                break
-            time.sleep(0.1)
-        refused = running.process.poll()
-        if refused is None and time.monotonic() < deadline:
-            meanwhile(running)
-    finally:
-        family = running.family() if running.process.poll() is None else []
-        if family:
-            running.process.send_signal(signal.SIGINT)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                running.process.wait(VERB_SECONDS)
-        error = running.process.stderr.read() if running.process.poll() is not None else ""
-        running.end()
-        kill(family)
-    late = refused is None and not any(condition(event) for event in running.events for condition in GOES_ON)
-    titles = [event["title"] for event in running.named("problem")]
-    return Said(-1 if late else refused, titles, traces(error) + sum("internal error" in each for each in titles))
-
-
-def traces(text: str) -> int:
-    return text.count("Traceback") + text.count("internal error")
-
-
-def row(case: str, how: str, said: Said, lost: list[str], *, recovered: bool) -> Measured:
-    return {
-        "case": case,
-        "how": how,
-        "code": said.code,
-        "said": said.titles,
-        "traces": said.traces,
-        "lost": lost,
-        "silent": bool(lost or said.code) and not said.titles,
-        "recovered": recovered,
-    }
-
-
-# --- the rows
 
 
 def by_verb(name: str, how: str) -> Callable[[Place], Measured]:
@@ -313,6 +159,61 @@ def ids(running: Running) -> set[str]:
     return {event["id"] for event in running.named("contribution") if event["state"] == "confirmed"}
 
 
+def while_data_comes(place: Place) -> Measured:
+    """A shard is wanted while the disk is full: that is said and waited for, and it trains on when there is room."""
+    home = place.copied(place.trained)
+    before, recovered = facts(home), []
+    for shard in (home.root / "cache").glob("*.safetensors"):
+        shard.unlink()
+
+    def trains(running: Running) -> None:
+        with filled(place.disk):
+            running.wait_for(lambda event: "training data" in event.get("title", ""), TRAINED_SECONDS)
+        told = len(ids(running))
+        running.wait_for(lambda _: len(ids(running)) > told, TRAINED_SECONDS)
+        wait_until(lambda: ids(running) <= recorded(home), VERB_SECONDS)
+        recovered.append(True)
+
+    said = start(home, place.link, trains)
+    return row("a shard comes", "full", said, missing(before, facts(home)), recovered=bool(recovered))
+
+
+def hosting(place: Place) -> Measured:
+    """The disk of a host becomes full: it keeps its checkpoints, says that it adds none, and does when there is room."""
+    home, folder, web = Home(place.disk / "home"), PracticeFolder(place.disk.with_name("hosted")), free_port()
+    folder.root.mkdir(exist_ok=True)
+    index, sha256 = prepare_data(folder)
+    with contextlib.suppress(FileExistsError):
+        (folder.root / "shards").symlink_to(folder.served)
+    _, named = skep(home.root, "host", "--address", "--port", str(free_port()), "--announce", LOOPBACK)
+    changes = {"model": MODEL, "sync": SYNC}
+    _, manifest = publish(folder, named["addresses"], f"http://{LOOPBACK}:{web}", sha256, changes)
+    shared = Swarm(folder.root, manifest, index, named["addresses"])
+    options = ["--data", str(folder.served), "--web", str(web), "--every", "1"]
+    host = Running(home.root, "host", str(folder.manifest), *options)
+    try:
+        host.wait_for(is_event("started"), VERB_SECONDS)
+        with contextlib.ExitStack() as trainers:
+            for _ in range(2):
+                trainers.callback(SkepPeer(shared, HOSTED_SHARE).kill)
+            host.wait_for(is_event("checkpoint"), TRAINED_SECONDS)
+            with filled(place.disk):
+                before = checkpoints(home)
+                host.wait_for(is_event("problem"), TRAINED_SECONDS)
+                kept = checkpoints(home)
+            told = len(host.named("checkpoint"))
+            host.wait_for(lambda _: len(host.named("checkpoint")) > told, TRAINED_SECONDS)
+    finally:
+        error = interrupted(host)
+    said = Said(None, [each["title"] for each in host.named("problem")], traces(error))
+    lost = [name for name, raw in before.items() if kept.get(name) != raw]
+    return row("checkpoints of a host", "full", said, lost, recovered=bool(before))
+
+
+def checkpoints(home: Home) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in home.root.glob("host/checkpoints/*/epoch-*.safetensors")}
+
+
 def damaged(pattern: str, how: str) -> Callable[[Place], Measured]:
     def measured(place: Place) -> Measured:
         home = place.copied(place.trained)
@@ -346,6 +247,8 @@ CASES: list[Callable[[Place], Measured]] = [
     *(at_the_start(how) for how in HINDRANCES),
     while_training,
     *(damaged(pattern, how) for pattern in FILES for how in DAMAGES),
+    while_data_comes,
+    hosting,
 ]
 
 

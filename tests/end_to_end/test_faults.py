@@ -66,8 +66,9 @@ def test_a_write_that_is_hindered_is_one_sentence_and_done_when_it_can_be(place,
 
 @pytest.mark.long
 @pytest.mark.timeout(1200)
-def test_a_disk_that_becomes_full_while_it_trains_costs_nothing(place):
-    row = disk.while_training(place)
+@pytest.mark.parametrize("case", [disk.while_training, disk.while_data_comes, disk.hosting])
+def test_a_disk_that_becomes_full_while_it_trains_or_hosts_costs_nothing(place, case):
+    row = case(place)
     assert [each.name for each in disk.judged([row]) if each.missed] == [], row
 
 
