@@ -199,7 +199,7 @@ def hosting(place: Place) -> Measured:
             host.wait_for(is_event("checkpoint"), TRAINED_SECONDS)
             with filled(place.disk):
                 before = checkpoints(home)
-                host.wait_for(is_event("problem"), TRAINED_SECONDS)
+                host.wait_for(lambda event: "No space left" in event.get("title", ""), TRAINED_SECONDS)
                 kept = checkpoints(home)
             told = len(host.named("checkpoint"))
             host.wait_for(lambda _: len(host.named("checkpoint")) > told, TRAINED_SECONDS)
