@@ -2,10 +2,12 @@
 
 import json
 import threading
+from pathlib import Path
 
 import pytest
 import torch
 
+from free_ports import free_port
 from manifests import raw
 from skep.adapters.storage.identity import FileIdentity
 from skep.core.session.messages import (
@@ -16,8 +18,9 @@ from skep.core.session.messages import (
 )
 from skep.host.server.peer_process import PeerProcess
 from skep.worker.swarm.state.checkpoints import read
+from skep.worker.swarm.state.snapshots import Snapshots
 from skep.worker.swarm.tracker import Presence
-from swarm_peers import STEP_BATCH, finish_together, manifest_of, together, wait_until
+from swarm_peers import PATIENCE, STEP_BATCH, finish_together, manifest_of, together, wait_until
 from worker_pipes import TINY, PipedWorker, cut_shards
 
 pytestmark = pytest.mark.timeout(900)
@@ -35,15 +38,17 @@ DEADLINE = 600
 
 
 class Host:
-    """A seed with a state keeper that saves every hundredth epoch, and the end."""
+    """A seed with a state keeper that saves the first epoch, every hundredth one, and the end."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, port=0):
+        self.checkpoints = folder / "checkpoints"
         manifest = folder / "run.json"
         manifest.write_bytes(raw(**(TINY | RUN)))
         identity = FileIdentity(folder / "seed.id")
         identity.peer_id  # noqa: B018 - creates the key
         arguments = ["--identity", str(identity.path), "--manifest", str(manifest), "--every", "100"]
-        self._process = PeerProcess([*arguments, "--checkpoints", str(folder / "checkpoints")], folder / "seed.log")
+        arguments += ["--port", str(port), "--checkpoints", str(self.checkpoints)]
+        self._process = PeerProcess(arguments, folder / "seed.log")
         self.addresses = self._process.start()
         self.events = []
         self._told = threading.Condition()
@@ -85,6 +90,31 @@ def test_two_peers_end_a_run_and_leave_its_last_state_to_be_found(swarm):
             wait_until(lambda peer=peer: peer.optimizer.tracker.others_at_least == 2)
 
 
+@pytest.mark.parametrize("handed_over", [True, False])
+def test_who_comes_back_after_the_end_with_an_older_state_takes_the_last_one_if_somebody_has_it(
+    swarm, tmp_path, handed_over
+):
+    schedule = {"kind": "constant", "warmup_epochs": 0, "total_epochs": 5}
+    manifest = manifest_of(f"back-{handed_over:d}", STEP_BATCH, schedule=schedule, sync__average_state_every=1)
+    with swarm.peers(manifest, [[torch.ones(4)], [torch.zeros(4)]]) as (other, again):
+        state = other.optimizer.state_averager
+        _, (_, *statistics) = state.copied()
+        again.optimizer._snapshots = Snapshots(tmp_path, manifest.run_id, "{}", ["weight"], 10**12)
+        again.optimizer._snapshots.finish(lambda: (4, [torch.full((4,), 4.0), *statistics]), PATIENCE)
+        state.adopt(5, [torch.full((4,), 5.0), *statistics])
+        state.allow_state_sharing = handed_over
+        other.optimizer.tracker.report_local_progress(5, 1)
+        tracker = again.optimizer.tracker
+        wait_until(lambda: (tracker.look(1.0), tracker.global_epoch == 5)[1])
+        again.optimizer._state_pause = 0.1
+        assert again.optimizer.take_up_snapshot()  # one epoch behind would do during the run
+        again.optimizer.synchronise()
+        assert again.optimizer.finished
+        last = 5 if handed_over else 4
+        assert again.optimizer.state_averager.whole_epoch == last
+        assert torch.equal(again.values()[0], torch.full((4,), float(last)))
+
+
 @pytest.fixture
 def host(tmp_path):
     made = Host(tmp_path)
@@ -107,13 +137,52 @@ def test_a_run_ends_for_its_peers_its_host_and_those_who_come_later(host, tmp_pa
             assert peer.process.returncode == 0
             epochs = {message.epoch for message in peer.all(ContributionPending)}
             assert epochs <= set(range(EPOCHS)), "a round after the end"
-        latecomer = PipedWorker(tmp_path, index).start(host.addresses, **RUN)
+        kept_here = tmp_path / "latecomer"
+        latecomer = PipedWorker(tmp_path, index).start(host.addresses, snapshots=kept_here, **RUN)
         latecomer.wait_for(lambda message: isinstance(message, WorkerFinished), DEADLINE)
         assert not latecomer.all(WorkerJoined)
         latecomer.wait_gone(DEADLINE)
         assert latecomer.process.returncode == 0
+        (result,) = kept_here.rglob("*.safetensors")
+        assert same(read(result), read(kept["path"]))
     finally:
-        for peer in (*peers, *([latecomer] if latecomer else ())):
-            if peer.process.poll() is None:
-                peer.tell(StopTraining())
-            peer.close()
+        end(*peers, latecomer)
+
+
+def same(first, second):
+    """Whether two checkpoints have the same epoch and parameters."""
+    equal = [torch.equal(tensor, second.parameters[name]) for name, tensor in first.parameters.items()]
+    return first.epoch == second.epoch and all(equal)
+
+
+def end(*peers):
+    for peer in filter(None, peers):
+        if peer.process.poll() is None:
+            peer.tell(StopTraining())
+            peer.wait_gone()
+        peer.close()
+
+
+def test_a_host_without_the_last_state_gets_it_from_a_peer_that_starts_again_with_it(tmp_path):
+    index, port, snapshots = cut_shards(tmp_path), free_port(), tmp_path / "snapshots"
+    host, peer = Host(tmp_path, port), None
+    try:
+        host.wait_for("keeping")
+        peer = PipedWorker(tmp_path, index).start(host.addresses, snapshots=snapshots, **RUN)
+        last = host.wait_for("finished")
+        end(peer)
+        (result,) = snapshots.rglob("*.safetensors")
+        host.close()
+        Path(last["path"]).unlink()  # as if it had been away at the end
+
+        host = Host(tmp_path, port)
+        assert host.wait_for("restored")["epoch"] < EPOCHS
+        host.wait_for("keeping")
+        peer = PipedWorker(tmp_path, index).start(host.addresses, snapshots=snapshots, **RUN)
+        last = host.wait_for("finished")
+        assert same(read(last["path"]), read(result))
+        assert peer.all(WorkerFinished)
+        assert not peer.all(WorkerJoined)
+    finally:
+        end(peer)
+        host.close()

@@ -102,8 +102,8 @@ class Joining:
     _verdicts: list[bool | None] = field(default_factory=list)
     """What peers say of whether others can dial this one, the last one of this connection."""
 
-    def run(self) -> TrainingLoop | None:
-        """Join, stage by stage; None if the run is finished.
+    def run(self) -> TrainingLoop:
+        """Join, stage by stage. The loop of a run that is finished computes nothing, and hands over the run's state.
 
         Call it on the main thread, because hivemind sets signal handlers. Raises SkepError.
         """
@@ -134,12 +134,10 @@ class Joining:
             sync.ready(network.START_SECONDS)
             self._watch(reached, sync)
         with self._stage(Stage.STATE):
-            if not sync.finished:
-                sync.synchronise()
-            if sync.finished:
-                return None
-        samples.divide(DataDivision(dht, self.manifest))
-        self.link.send(self._joined(reached, hardware.chosen, trainer, limits, sync.epoch))
+            sync.synchronise()
+        if not sync.finished:
+            samples.divide(DataDivision(dht, self.manifest))
+            self.link.send(self._joined(reached, hardware.chosen, trainer, limits, sync.epoch))
         return TrainingLoop(
             link=self.link,
             pace=self.pace,

@@ -169,9 +169,6 @@ class Volunteer:
         controls = self._pace, self._requested, self._priority, self._rates
         joining = Joining(self._options, manifest, self._link, self._rounds, *controls, self._introduce, self._alarm)
         loop = joining.run()
-        if loop is None:
-            self._link.send(messages.WorkerFinished())
-            return
         self._loop, self._trains = loop, True
         loop.run(self._stop, self._finish, self._at_edge)
         self._returned.set()

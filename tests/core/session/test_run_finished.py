@@ -108,10 +108,22 @@ def test_a_limit_on_what_is_sent_lengthens_the_end_of_a_run_and_a_trickle_does_n
     assert effects == (e.StopWorker(),)
 
 
-def test_a_newcomer_to_a_finished_run_is_told_in_one_sentence_and_leaves_at_once():
+def test_a_newcomer_to_a_finished_run_is_told_in_one_sentence_and_hands_over_the_state_before_it_leaves():
     joining, _ = course(m.Join(PROJECT), m.IndexArrived(make_index(), PROJECT))
     over, effects = course(m.WorkerFinished(), snapshot=joining)
     assert in_english(over.finished) == f"Tiny code model is finished after 1{THIN}200 epochs. {AT_HOME}"
+    assert effects == (e.Notify(Problem(over.finished)),)
+    assert (over.phase, over.leaving_until) == (Phase.LEAVING, NOW + HANDING_OVER_SECONDS)
+    handing = over
+    for seconds in range(1, 300):
+        handing, effects = course(sent(seconds << 16), m.Tick(), snapshot=handing, now=NOW + seconds)
+        assert (handing.phase, effects) == (Phase.LEAVING, ()), f"stopped after {seconds} s"
+    assert course(m.WorkerExited(0), snapshot=handing)[0].phase is Phase.IDLE
+
+
+def test_who_has_left_a_project_before_it_was_joined_does_not_wait_for_the_end_of_its_run():
+    leaving, _ = course(m.Join(PROJECT), m.IndexArrived(make_index(), PROJECT), m.Leave())
+    over, effects = course(m.WorkerFinished(), snapshot=leaving)
     assert effects == (e.Notify(Problem(over.finished)), e.StopWorker())
     assert (over.phase, over.leaving_until) == (Phase.LEAVING, None)
 

@@ -101,7 +101,7 @@ def _joined(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerJoined, now:
 
 def _progress(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerProgress) -> Step:
     assert snapshot.project is not None
-    if worker.joined_at is None:
+    if worker.joined_at is None and not snapshot.finished:
         return snapshot, ()
     advance = deadlines.reported(snapshot, message)
     moved = replace(

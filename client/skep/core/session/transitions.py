@@ -176,7 +176,7 @@ def leave_finished(snapshot: Snapshot, manifest: Manifest, now: float) -> Step:
         else Text("session.result_from_publisher", publisher=manifest.publisher.name),
     )
     until, wait = snapshot.leaving_until, snapshot.last_round_seconds
-    if snapshot.phase in _IN_THE_SWARM:
+    if snapshot.phase is not Phase.LEAVING:
         wait = _handing_over_seconds(snapshot, manifest)
         until = now + wait
     begun = replace(snapshot.advance, sent_at=snapshot.policy_state.steady)
@@ -184,7 +184,7 @@ def leave_finished(snapshot: Snapshot, manifest: Manifest, now: float) -> Step:
         snapshot, phase=Phase.LEAVING, stage=None, leaving_until=until, last_round_seconds=wait, advance=begun
     )
     over = replace(leaving, problem=None, finished=said)
-    # a worker that never joined has nothing to hand over
+    # the user has asked to leave immediately
     return over, (e.Notify(Problem(said)), *((e.StopWorker(),) if until is None else ()))
 
 

@@ -142,8 +142,10 @@ class CatchingUp:
     def _needs_state(self) -> bool:
         if self._signed is not None:
             return False
-        ahead = self._newest_known - self.local_epoch
-        return bool(ahead > (self._fresh if self.local_epoch else 0))
+        newest = self._newest_known
+        # after the run's last epoch there is no round of the state in which a peer could take up the steps that it lacks
+        behind = self._fresh if self.local_epoch and newest < self.tracker.last_epoch else 0
+        return bool(newest - self.local_epoch > behind)
 
     @property
     def _newest_known(self) -> int:
@@ -159,7 +161,7 @@ class CatchingUp:
         """Before the first sample: load the swarm's state, unless there is none yet, ours is, or no peer's is taken.
 
         If nobody hands over a usable one, our own is taken up, however old. Raises SwarmError, unless no other peer has
-        a progress record.
+        a progress record, or we have a state and the run is over.
         """
         self._look_before_state()
         if self._needs_state:
@@ -167,7 +169,8 @@ class CatchingUp:
                 self.catch_up(NOTHING)
             except SwarmError:
                 alone = self._offered and not self.tracker.others
-                if (self.local_epoch or not self._take_up_older()) and not alone:
+                over = self.local_epoch and self._newest_known >= self.tracker.last_epoch
+                if (self.local_epoch or not self._take_up_older()) and not (alone or over):
                     raise
                 self._enter_epoch()
             finally:

@@ -223,7 +223,8 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
                 self.discard(LEFT)
             self.apply_arrived()
         if self.local_epoch >= self._total_epochs:
-            self.withdraw_from_rounds()  # the record stays, so that the host and late peers find the last state
+            self.withdraw_from_rounds()
+            self.tracker.stand()  # the record stays, so that the host and late peers find the last state
         elif not self._counted_on:
             self.withdraw()
         return moved_on

@@ -90,6 +90,7 @@ class LiveProgressTracker(ProgressTracker):
     _told_samples, _told_rate = 0, 0.0
     """The values last published, or about to be."""
     _told_at = -LEAST_SECONDS
+    _stood_at = -math.inf
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._experience = Experience()  # before hivemind's constructor, which reads the others' records
@@ -160,6 +161,20 @@ class LiveProgressTracker(ProgressTracker):
         """Publish what is accumulated with a rate of zero, and nothing but zero until `back`."""
         self.presence = Presence.RESTING
         self.report_local_progress(self.local_progress.epoch, self.local_progress.samples_accumulated)
+
+    def stand(self) -> None:
+        """Keep our record in the DHT, also if we have contributed nothing: then hivemind does not. Cheap; call it often."""
+        now = time.monotonic()
+        if now - self._stood_at < self.metadata_expiration / 2:
+            return
+        self._stood_at = now
+        self.dht.store(
+            self.training_progress_key,
+            subkey=self._local_public_key,
+            value=self.local_progress.dict(),
+            expiration_time=get_dht_time() + self.metadata_expiration,
+            return_future=True,
+        )
 
     def withdraw(self, within: float) -> None:
         """Remove our record from the DHT until `back`; returns after at most `within` seconds."""
