@@ -8,11 +8,14 @@ from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, AutoModelForImageClassification, AutoModelForMaskedLM
 
 from english import in_english, raises
-from manifests import example, images, masked, raw
+from manifests import example, images, masked, raw, signed
 from recipe_files import lora_recipe
+from skep import bootstrap
 from skep.core.errors import StorageError
+from skep.host.server.folder import HostFolder
 from skep.recipes.registry import open_recipe, parse_manifest
 from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder, read
+from terminals import run_here
 
 GPT2 = {"type": "gpt2", "layers": 2, "heads": 2, "width": 16, "vocabulary": 256}
 CAUSAL = example()["recipe"] | {"model": GPT2, "sequence_length": 32}
@@ -157,6 +160,18 @@ def test_adapters_are_exported_as_part_of_their_base(folder, tmp_path, kind, tar
     tokens = torch.randint(256, (3, 32))
     with torch.no_grad():
         torch.testing.assert_close(loaded(tokens).logits, model(tokens).logits, atol=1e-4, rtol=1e-4)
+
+
+def test_a_project_that_is_named_is_exported_as_its_host_or_this_computers_worker_has_kept_it(home, tmp_path):
+    project = bootstrap.catalogue(home).add(str(signed(tmp_path, recipe=CAUSAL)))
+    named = "--home", str(home.root), "--json", "project", "export", project.id
+    assert run_here(*named, str(tmp_path / "none")).returncode != 0
+    _, early = made(8)
+    CheckpointFolder(HostFolder(home.host_folder).checkpoints(project.run_id), 1).write(early)
+    assert json.loads(run_here(*named, str(tmp_path / "hosts")).stdout)["epoch"] == 8
+    _, late = made(9)
+    CheckpointFolder(home.snapshots_folder / project.run_id, 1).write(late)
+    assert json.loads(run_here(*named, str(tmp_path / "own")).stdout)["epoch"] == 9
 
 
 def test_an_export_that_fails_leaves_nothing(folder, tmp_path):

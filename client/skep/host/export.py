@@ -25,16 +25,17 @@ from skep.core.text import NOTHING, Text, as_data, from_data
 from skep.host.server.folder import HostFolder
 from skep.host.server.project_files import find_files
 from skep.recipes.registry import open_recipe, parse_manifest
+from skep.services.results import Kept
 
 SECONDS: Final = 600.0
 SUFFIX: Final = ".safetensors"
 
 
-def newest_checkpoint(folder: HostFolder, manifest: Manifest) -> Path:
-    """The newest checkpoint that this home's host wrote of a project. Raises BadInput."""
-    kept = folder.checkpoints(manifest.run_id)
+def newest_checkpoint(folder: HostFolder, manifest: Manifest, own: Kept | None = None) -> Path:
+    """The newest of the checkpoints that this home's host wrote of a project, and its worker's `own`. Raises BadInput."""
+    written = folder.checkpoints(manifest.run_id).glob(f"epoch-*{SUFFIX}")
     # the names contain epochs with leading zeros
-    newest = max(kept.glob(f"epoch-*{SUFFIX}"), default=None)
+    newest = max([*written, *([own.path] if own else [])], key=lambda path: path.name, default=None)
     if newest is None:
         raise BadInput(
             Text("command.there_no_checkpoint_home", title=manifest.title),

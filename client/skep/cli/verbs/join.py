@@ -16,6 +16,7 @@ from skep import bootstrap
 from skep.cli import arguments as spelled
 from skep.cli.interrupt import INTERRUPTED, Interrupts
 from skep.cli.parser import Context, Verbs
+from skep.cli.show import result
 from skep.cli.show.renderers import Events, Renderer, renderer_for
 from skep.cli.show.speech import say, tr
 from skep.cli.verbs.packs import ensure
@@ -27,7 +28,7 @@ from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, Text
 from skep.engine.engine import Engine
 from skep.language import units
-from skep.services import joining
+from skep.services import joining, results
 
 PATIENCE: Final = 120.0
 """Seconds a limited run may take to join, when its own limit is shorter: a swarm takes a while to be reached."""
@@ -62,7 +63,18 @@ def _join(context: Context, arguments: argparse.Namespace) -> int:
         ensure(context)
         join, ending = m.Join(project, seeds), Ending(seconds=arguments.span, epochs=arguments.epochs)
         with bootstrap.build(context.home, join, mended=mended) as engine, Interrupts() as interrupts:
-            return Run(engine, renderer_for(context.terminal), ending).go(join, interrupts)
+            run = Run(engine, renderer_for(context.terminal), ending)
+            code = run.go(join, interrupts)
+    if run.snapshot.finished:
+        offer_result(context, project)
+    return code
+
+
+def offer_result(context: Context, project: VerifiedProject) -> None:
+    """Say where the model is, if this computer has kept one of the project's run."""
+    if kept := results.kept(context.home, project.manifest):
+        body = {"event": "result", "epoch": kept.epoch, "path": str(kept.path)}
+        context.terminal.show(body, [result.sentence(kept, project.id)])
 
 
 def known(context: Context, name: str) -> VerifiedProject:

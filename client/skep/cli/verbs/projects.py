@@ -21,7 +21,7 @@ from skep.adapters.storage import signing
 from skep.adapters.storage.paths import expanded
 from skep.cli import arguments as spelled
 from skep.cli.parser import Context, Verbs
-from skep.cli.show import permission
+from skep.cli.show import permission, result
 from skep.cli.show.speech import numbers, say, tr
 from skep.cli.show.terminal import table
 from skep.cli.verbs import checkpoints, revocations, shards
@@ -36,7 +36,7 @@ from skep.core.project.manifest import Manifest
 from skep.core.text import Text, verbatim
 from skep.host.export import SUFFIX, export, newest_checkpoint
 from skep.host.server.folder import HostFolder
-from skep.services import joining
+from skep.services import joining, results
 from skep.services.protection import protection
 
 _NAME = "NAME|MANIFEST"
@@ -58,7 +58,7 @@ def add(verbs: Verbs) -> None:
     shards.add(group)
     exporting = group.verb("export", _export, tr("write the newest checkpoint as a model that transformers loads"))
     option = exporting.add_argument
-    option("source", metavar="NAME|MANIFEST|CHECKPOINT", help=tr("a project hosted here, or a checkpoint"))
+    option("source", metavar="NAME|MANIFEST|CHECKPOINT", help=tr("a project hosted here, or joined, or a checkpoint"))
     option("folder", metavar=tr("DIR"), type=Path, help=tr("the new folder"))
     option("--files", metavar=tr("FOLDER"), type=Path, help=tr("where the base weights lie, for adapters"))
     invite = group.verb("invite", _invite, tr("let one computer take part in a project of yours, until a date"))
@@ -117,8 +117,11 @@ def _add(context: Context, arguments: argparse.Namespace) -> None:
 def _show(context: Context, arguments: argparse.Namespace) -> None:
     manifest = _manifest(context, arguments.project)
     fit = joining.fit(context.home, manifest)
-    sandbox = protection()
-    context.terminal.show(permission.body(manifest, fit, sandbox), permission.lines(manifest, fit, sandbox))
+    sandbox, kept = protection(), results.kept(context.home, manifest)
+    finished = kept is not None and kept.last
+    body = permission.body(manifest, fit, sandbox) | {"finished": finished}
+    over = [tr("The run is finished."), result.sentence(kept, arguments.project)] if kept and finished else []
+    context.terminal.show(body, [*permission.lines(manifest, fit, sandbox), *over])
 
 
 def _verify(context: Context, arguments: argparse.Namespace) -> None:
@@ -150,7 +153,11 @@ def _sign(context: Context, arguments: argparse.Namespace) -> None:
 
 def _export(context: Context, arguments: argparse.Namespace) -> None:
     source, folder = arguments.source, HostFolder(context.home.host_folder)
-    checkpoint = expanded(source) if source.endswith(SUFFIX) else newest_checkpoint(folder, _manifest(context, source))
+    if source.endswith(SUFFIX):
+        checkpoint = expanded(source)
+    else:
+        manifest = _manifest(context, source)
+        checkpoint = newest_checkpoint(folder, manifest, results.kept(context.home, manifest))
     written = export(checkpoint, expanded(str(arguments.folder)), arguments.files, got(context))
     sentence = tr("The model of epoch {epoch} is in {folder}.", epoch=written["epoch"], folder=written["folder"])
     context.terminal.show(written, [sentence])
