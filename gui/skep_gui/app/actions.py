@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog
 
 from skep.core.device import Device
 from skep.core.plain_text import plain
+from skep.core.project.data import Project
 from skep.core.project.manifest import VerifiedProject
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from skep_gui.app.controller import Controller, NoKeyring
     from skep_gui.app.dialogs import KeyringConsent
     from skep_gui.app.main_window import MainWindow
+    from skep_gui.pages.now_page import NowPage
     from skep_gui.pages.projects_page import ProjectsPage
 
 
@@ -49,15 +52,17 @@ class ProjectActions(QObject):
         self._background = background
         self.controller: Controller | None = None
         self.page: ProjectsPage | None = None
+        self._now: NowPage | None = None
         self.snapshot = Snapshot()
         self.consent: KeyringConsent | None = None
         self.doctor = ConnectionDoctor(background, self)
         self.tongue = english
         self._starting = ""
-        self._reading = False
+        self._reading = self._again = False
+        """Whether the catalogue is being read, and is to be read once more, since it was asked for meanwhile."""
 
-    def connect_page(self, page: ProjectsPage) -> None:
-        self.page = page
+    def connect_page(self, page: ProjectsPage, now: NowPage) -> None:
+        self.page, self._now = page, now
         page.join_wanted.connect(self.join)
         page.add_wanted.connect(self.add)
         page.invitation_wanted.connect(self.accept)
@@ -68,19 +73,27 @@ class ProjectActions(QObject):
 
     def refresh(self, opened: str = "") -> None:
         """Reload the catalogue, then show the permission page of the project `opened`, if given."""
+        self._again = self._reading
         if (controller := self.controller) is None or (self._reading and not opened):
             return
         self._reading = True
 
-        def shown(known: list[Known]) -> None:
+        def read() -> None:
             self._reading = False
+            if self._again:
+                self.refresh()
+
+        def shown(known: list[Known]) -> None:
+            read()
+            if self._now is not None:
+                self._now.show_kept([each.project.id for each in known if each.kept])
             if self.page is not None:
                 self.page.show_projects(known, self.snapshot)
                 if opened:
                     self.page.open(opened)
 
         def refused(problem: Problem) -> None:
-            self._reading = False
+            read()
             self._refuse(problem)
 
         self._background.run(controller.known, shown, refused, slow=True)
@@ -122,6 +135,12 @@ class ProjectActions(QObject):
             self.refused.emit(problem)
 
         self._background.run(lambda: controller.prepare(project_id), ready, refused, slow=True)
+
+    def left(self, project: Project | None) -> None:
+        """A stay has ended: a practice swarm is stopped, and a model may have been kept."""
+        if self.controller is not None and project is not None and project.id == PRACTICE:
+            self._background.run(self.controller.end_practice, slow=True)
+        self.refresh()
 
     def cancel(self) -> bool:
         """Cancel a join that the engine has not received yet. Returns whether there was one."""
@@ -235,9 +254,13 @@ class Lookups(QObject):
 
         self._background.run(lambda: controller.export(path), written, self.refuse)
 
-    def save_result(self, path: str) -> None:
-        """Copy the model of a finished run, as this computer has it, to `path`."""
+    def save_result(self, project_id: str) -> None:
+        """Ask for a file, and copy the model of a project's run, as this computer has it, there."""
         if (controller := self.controller) is None or (window := self.window) is None:
+            return
+        asked, kinds = self.tr("Save the model"), self.tr("Models (*.safetensors)")
+        path, _ = QFileDialog.getSaveFileName(window, asked, "model.safetensors", kinds)
+        if not path:
             return
 
         def written(where: str) -> None:
@@ -246,7 +269,7 @@ class Lookups(QObject):
         def refused(problem: Problem) -> None:
             window.say(self.translation.tongue.told(problem))
 
-        self._background.run(lambda: controller.keep_result(path), written, refused, slow=True)
+        self._background.run(lambda: controller.keep_result(project_id, path), written, refused, slow=True)
 
     def refuse(self, problem: Problem) -> None:
         if self.window is not None:

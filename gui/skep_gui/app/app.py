@@ -245,11 +245,10 @@ class App(QObject):
             self.window.show_snapshot(self.snapshot, self.history, now)
 
     def _left_project(self, before: Snapshot, *, failed: bool) -> None:
-        """A stay has ended: unless it failed, it is not resumed at the next start, and a practice swarm is stopped."""
+        """A stay has ended: unless it failed, it is not resumed at the next start."""
         if not failed:
             self._remembered.active = ""
-        if self.controller is not None and before.project is not None and before.project.id == PRACTICE:
-            self.background.run(self.controller.end_practice, slow=True)
+        self.projects.left(before.project)
 
     def _notified(self, problem: Problem) -> None:
         if self.snapshot.settings.get("app.notifications", "problems") != "none":
@@ -344,7 +343,7 @@ class App(QObject):
                 free_packs=self.packing.free,
             )
         )
-        self.projects.connect_page(window.projects)
+        self.projects.connect_page(window.projects, window.now)
         window.settings.show_lacking(self.lacking)
         window.strip.acted.connect(self.error_reporter.act)
         window.news.acted.connect(self.updating.act)

@@ -36,7 +36,7 @@ from skep.engine.engine import Engine
 from skep.files import os_errors, replacing
 from skep.host.practice.process import PracticeProcess
 from skep.ports import Ledger, Observer
-from skep.services import diagnosis, joining, packs, updating
+from skep.services import diagnosis, joining, packs, results, updating
 from skep.services.doctor.case import Case
 from skep.services.doctor.examination import examine
 from skep.services.protection import protection
@@ -159,9 +159,14 @@ class Controller:
         except SkepError as error:
             problem = error.problem
         fit = joining.fit(self._home, plan)
-        # a project that is too big has its own message
+        kept = results.kept(self._home, plan)
         return Known(
-            project, fit, None if fit.verdict is Verdict.TOO_BIG else problem, joining.estimate(self._home, plan)
+            project,
+            fit,
+            None if fit.verdict is Verdict.TOO_BIG else problem,  # which has its own message
+            joining.estimate(self._home, plan),
+            kept=kept is not None,
+            finished=kept is not None and kept.last,
         )
 
     def protection(self) -> Sandbox | None:
@@ -272,16 +277,14 @@ class Controller:
             rows = {project: ledger.contributions(project) for project in ledger.projects()}
         return self.keep(path, to_csv(rows))
 
-    def keep_result(self, path: str) -> str:
-        """Copy this computer's own state of the run left last to `path`, for its user only. Raises StorageError."""
-        left = self.snapshot.last_project
-        found = (self._home.snapshots_folder / left.run_id).glob("*.safetensors") if left is not None else ()
-        newest = max(found, default=None)  # their names have the epoch, in digits of one length
-        if newest is None:
+    def keep_result(self, project_id: str, path: str) -> str:
+        """Copy this computer's own state of a project's run to `path`, for its user only. Raises SkepError."""
+        kept = results.kept(self._home, bootstrap.catalogue(self._home).find(project_id).manifest)
+        if kept is None:
             raise StorageError(Text("app.no_state_kept"), Text("app.result_elsewhere"))
         failed = os_errors(Text("app.cannot_written", path=path), Text("app.choose_another_place"))
         with failed, replacing(Path(path)) as copy:
-            shutil.copyfile(newest, copy)
+            shutil.copyfile(kept.path, copy)
         return path
 
     # --- errors and diagnostics

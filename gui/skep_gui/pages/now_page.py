@@ -5,11 +5,11 @@ A function of the snapshot; requests of the user leave as signals.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFileDialog, QLabel, QMenu, QProgressBar, QToolButton
+from PySide6.QtWidgets import QLabel, QMenu, QProgressBar, QToolButton
 
 from skep.core.session.phases import Phase, Stage
 from skep.core.session.snapshot import Snapshot
@@ -41,12 +41,14 @@ class NowPage(Page):
     projects_wanted = Signal()
     setting_wanted = Signal(str)
     result_wanted = Signal(str)
-    """Copy the model of the finished run to this path."""
+    """Copy the model that is kept of this project, by its id."""
 
     def __init__(self, translation: Translation) -> None:
         super().__init__(self.tr("Now"))
         self._words = translation.now
         self._shown_rules: list[RuleRow] = []
+        self._finished = ""
+        self._kept: Collection[str] = ()
         self.checklist = JoiningView()
         self.checklist.cancelled.connect(lambda: self.left.emit(True))
         self.figures = FigureRow()
@@ -76,7 +78,7 @@ class NowPage(Page):
         self.share, self.asked = label("", "figure", wrap=False), label("", "soft", wrap=False)
         self.resume = button(self.tr("Resume"), "primary", self.resumed)
         self.choose = button(self.tr("Choose a project"), "primary", self.projects_wanted)
-        self.save_result = button(self.tr("Save the model …"), clicked=self._save_result)
+        self.save_result = button(self.tr("Save the model …"), clicked=lambda: self.result_wanted.emit(self._finished))
         self.leave = button(self.tr("Leave"), clicked=lambda: self.left.emit(False))
         self.leave_now = button(self.tr("Leave now"), clicked=lambda: self.left.emit(True))
         self.pause = self._pause_button()
@@ -145,14 +147,17 @@ class NowPage(Page):
         self.dome.show_shares(granted(snapshot) if inside else 0.0, self._filled(snapshot), said)
         paused = snapshot.pause is not None or snapshot.on_a_break
         self._offer(phase, paused=paused, waits=snapshot.leaving_until is not None)
-        self.save_result.setVisible(phase is Phase.IDLE and bool(snapshot.finished) and snapshot.joined)
+        left = snapshot.last_project
+        self._finished = left.id if left and snapshot.finished and phase is Phase.IDLE else ""
+        self._offer_result()
 
-    def _save_result(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(
-            self, self.tr("Save the model"), "model.safetensors", self.tr("Models (*.safetensors)")
-        )
-        if path:
-            self.result_wanted.emit(path)
+    def show_kept(self, projects: Collection[str]) -> None:
+        """`projects` are the ids of those of which this computer has kept a model."""
+        self._kept = projects
+        self._offer_result()
+
+    def _offer_result(self) -> None:
+        self.save_result.setVisible(self._finished in self._kept)
 
     def _filled(self, snapshot: Snapshot) -> float | None:
         """How far the meter is filled, 0..1: the measured share, or the completed stages while joining."""
@@ -184,8 +189,12 @@ class NowPage(Page):
 
 
 def _is_inside(snapshot: Snapshot) -> bool:
-    """Whether there are figures of training: a worker that saves its state has left the swarm, and computes nothing."""
-    return snapshot.phase in IN_A_SWARM and not snapshot.saving
+    """Whether there are figures of training: a worker that saves its state has left the swarm, and computes nothing.
+
+    One that found the run finished when it came has not trained.
+    """
+    trained = snapshot.joined or snapshot.phase is not Phase.LEAVING
+    return snapshot.phase in IN_A_SWARM and trained and not snapshot.saving
 
 
 class JoiningView(Card):

@@ -46,9 +46,11 @@ class ProjectsPage(QStackedWidget):
     invitation_wanted = Signal(str)
     identity_wanted = Signal()
     check_wanted = Signal(str)
+    """The id of the project whose connection shall be checked."""
     protection_wanted = Signal()
     """The permission page is open: `show_protection` is to be called with what this system enforces."""
-    """The id of the project whose connection shall be checked."""
+    result_wanted = Signal(str)
+    """Copy the model that is kept of this project, by its id."""
 
     def __init__(self, translation: Translation) -> None:
         super().__init__()
@@ -76,6 +78,7 @@ class ProjectsPage(QStackedWidget):
         """Connect the requests about projects to the object that carries them out and fills this page."""
         self.leave_wanted.connect(requests.leave_or_cancel)
         self.page_wanted.connect(requests.go_to_projects)
+        self.result_wanted.connect(requests.save_result)
 
     def _adding(self) -> Card:
         self.source = QLineEdit()
@@ -125,6 +128,7 @@ class ProjectsPage(QStackedWidget):
         card.wanted.connect(self._wanted)
         card.leave_wanted.connect(self.leave_wanted)
         card.check_wanted.connect(self.check_wanted)
+        card.result_wanted.connect(self.result_wanted)
         return card
 
     def say(self, text: str, *, problem: bool = False) -> None:
@@ -202,6 +206,7 @@ class ProjectCard(Card):
     """The project's id; show its permission page, or join it."""
     leave_wanted = Signal()
     check_wanted = Signal(str)
+    result_wanted = Signal(str)
 
     def __init__(self, words: CardWords, *, practice: bool, free: bool) -> None:
         """`free`: no other project is active, so this one may be joined."""
@@ -216,13 +221,21 @@ class ProjectCard(Card):
         self.add(head, label(breakable(words.summary)), label(breakable(words.publisher), "soft"), label(needs, "soft"))
         if not words.joinable and words.badge.explained:
             self.add(label(breakable(words.badge.explained), tone="problem"))
+        self.over = label(words.over, tone="well")
+        if words.over:
+            self.add(self.over)
         self.state = label(words.state, "", wrap=False, tone="well" if words.active else "soft")
         self.action = self._action(words, practice=practice, free=free)
         self.body.addSpacing(4)
-        across = row(self.action, self.state, None)
+        across = row(self.action, *([self._save(words)] if words.over else []), self.state, None)
         if not practice:
             across.addWidget(self._check(words))
         self.add(across)
+
+    def _save(self, words: CardWords) -> QPushButton:
+        save = button(self.tr("Save the model …"), clicked=lambda: self.result_wanted.emit(words.id))
+        save.setAccessibleName(filled(self.tr("Save the model of %1"), words.title))
+        return save
 
     def _check(self, words: CardWords) -> QPushButton:
         check = button(self.tr("Check the connection"), "flat", lambda: self.check_wanted.emit(words.id))

@@ -43,7 +43,7 @@ class Requests:
     export: Callable[[str], None]
     """Write the record to this path."""
     save_result: Callable[[str], None]
-    """Copy the model of the run that has just finished to this path."""
+    """Ask for a file, and copy the model that is kept of this project there."""
     offer_devices: Callable[[], None]
     first_run: Callable[[], None]
     diagnose: Callable[[], None]

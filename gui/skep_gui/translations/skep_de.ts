@@ -391,6 +391,14 @@
         <source>Written to %1</source>
         <translation>Geschrieben nach %1</translation>
     </message>
+    <message>
+        <source>Save the model</source>
+        <translation>Modell speichern</translation>
+    </message>
+    <message>
+        <source>Models (*.safetensors)</source>
+        <translation>Modelle (*.safetensors)</translation>
+    </message>
 </context>
 <context>
     <name>MainWindow</name>
@@ -567,14 +575,6 @@
     <message>
         <source>An epoch ends when the swarm together has trained on its samples.</source>
         <translation>Eine Epoche endet, wenn der Schwarm zusammen mit so vielen Beispielen trainiert hat.</translation>
-    </message>
-    <message>
-        <source>Save the model</source>
-        <translation>Modell speichern</translation>
-    </message>
-    <message>
-        <source>Models (*.safetensors)</source>
-        <translation>Modelle (*.safetensors)</translation>
     </message>
     <message>
         <source>Progress of the epoch</source>
@@ -790,6 +790,14 @@
         <translation>Starten und beitreten</translation>
     </message>
     <message>
+        <source>Save the model …</source>
+        <translation>Modell speichern …</translation>
+    </message>
+    <message>
+        <source>Save the model of %1</source>
+        <translation>Modell von %1 speichern</translation>
+    </message>
+    <message>
         <source>Check the connection</source>
         <translation>Verbindung prüfen</translation>
     </message>
@@ -923,6 +931,10 @@
     <message>
         <source>Other peers see this computer&apos;s network address, its identity, which is the same in all projects by invitation, how fast it trains, and which parts of the data it has used</source>
         <translation>Andere Peers sehen die Netzadresse dieses Computers, seine Identität, die in allen Projekten mit Einladung dieselbe ist, wie schnell er trainiert, und welche Teile der Daten er verwendet hat</translation>
+    </message>
+    <message>
+        <source>The run is finished. Its model is on this computer.</source>
+        <translation>Der Lauf ist beendet. Sein Modell ist auf diesem Computer.</translation>
     </message>
     <message>
         <source>Other peers see this computer&apos;s network address, its identity, which it has in this project only, how fast it trains, and which parts of the data it has used</source>

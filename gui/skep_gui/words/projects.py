@@ -34,12 +34,17 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True)
 class Known:
-    """A project of this home; `problem` says why it cannot be joined now, such as expired."""
+    """A project of this home; `problem` says why it cannot be joined now, such as expired.
+
+    `kept`: this computer has a model of it; `finished`: that of the run's end.
+    """
 
     project: VerifiedProject
     fit: Fit
     problem: Problem | None = None
     estimate: Estimate | None = None
+    kept: bool = False
+    finished: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,8 @@ class Card:
     state: str = ""
     active: bool = False
     joinable: bool = True
+    over: str = ""
+    """That the run is finished, and its model here."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +114,12 @@ class Projects(Speaker):
             needs=self.needs(known.estimate),
             state=self.state(snapshot) if active else "",
             active=active,
+            over=self._over(known),
             joinable=known.fit.verdict is not Verdict.TOO_BIG and known.problem is None,
         )
+
+    def _over(self, known: Known) -> str:
+        return self.tr("The run is finished. Its model is on this computer.") if known.finished else ""
 
     def traffic(self, plan: Manifest, estimate: Estimate | None) -> str:
         """Upload and download: per hour if estimated, otherwise per epoch."""

@@ -1,16 +1,16 @@
 """The app with its real engine, home, settings, ledger and control socket, without a screen and without a worker."""
 
+import threading
 import time
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import QThread
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QFileDialog, QPushButton
 
 import snapshots as shots
 from english import in_english
-from fakes import make_project
 from gui_starts import remember, started, wait
 from manifests import signed
 from skep import bootstrap
@@ -23,6 +23,7 @@ from skep.core.text import Problem, verbatim
 from skep_gui.app import controller
 from skep_gui.app.app import App
 from skep_gui.app.background import Background, Commands
+from skep_gui.pages.projects_page import ProjectCard
 from skep_gui.widgets import theme
 from skep_gui.words.mark import State, look
 
@@ -134,25 +135,98 @@ def test_stats_are_the_ledgers(app, qtbot, home, tmp_path):
     assert (tmp_path / "out.csv").stat().st_mode & 0o077 == 0
 
 
-def test_the_model_of_a_finished_run_is_saved_where_the_person_says(app, qtbot, home, tmp_path, monkeypatch):
-    run = make_project()
-    over = replace(app.controller.snapshot, last_project=run, finished=verbatim("Tiny is finished."), joined=True)
-    monkeypatch.setattr(type(app.controller), "snapshot", over)  # a real run takes minutes to its end
+def finished(app, qtbot, home, monkeypatch):
+    """The app after a run, which takes minutes to its end in a real swarm; returns the folder of what is kept of it."""
+    run = bootstrap.catalogue(home).find("tiny-code-lm")
+    over = replace(app.controller.snapshot, last_project=run, finished=verbatim("Tiny is finished."))
+    leaving = replace(over, phase=Phase.LEAVING, project=run, last_project=None)
+    monkeypatch.setattr(type(app.controller), "snapshot", over)
+    app._changed(leaving)
     app._changed(over)
-    where = iter([tmp_path / "first.safetensors", tmp_path / "model.safetensors", tmp_path / "no" / "x"])
-    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(next(where)), ""))  # the system's dialog
-    assert app.window.now.save_result.isVisible()
-    app.window.now.save_result.click()
-    wait(qtbot, lambda: "has kept no model" in app.window.said.text())
-    kept = home.snapshots_folder / run.run_id
-    kept.mkdir(parents=True)
-    for epoch in (9, 10):
-        (kept / f"epoch-{epoch:08d}.safetensors").write_text(f"of epoch {epoch}")
-    app.window.now.save_result.click()
+    wait(qtbot, lambda: not app.projects._reading)
+    return home.snapshots_folder / run.run_id
+
+
+def keep(folder, *epochs):
+    folder.mkdir(parents=True, exist_ok=True)
+    for epoch in epochs:
+        (folder / f"epoch-{epoch:08d}.safetensors").write_text(f"of epoch {epoch}")
+
+
+@pytest.fixture
+def places(monkeypatch, tmp_path):
+    """What a person chooses in the system's dialog: nothing, a new file, a folder that is missing."""
+    chosen = iter(["", str(tmp_path / "model.safetensors"), str(tmp_path / "no" / "x")])
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (next(chosen), ""))
+
+
+@pytest.mark.usefixtures("places")
+@pytest.mark.parametrize("before", ["shown=true"])
+def test_the_model_of_a_finished_run_is_saved_where_the_person_says(app, qtbot, home, tmp_path, monkeypatch):
+    now = app.window.now
+    kept = finished(app, qtbot, home, monkeypatch)
+    assert not now.save_result.isVisible()  # nothing is kept
+    keep(kept, 9, 10)
+    finished(app, qtbot, home, monkeypatch)
+    wait(qtbot, now.save_result.isVisible)
+    now.save_result.click()
+    now.save_result.click()
     wait(qtbot, lambda: "Written to" in app.window.said.text())
     assert (tmp_path / "model.safetensors").read_text() == "of epoch 10"
-    app.window.now.save_result.click()
+    now.save_result.click()
     wait(qtbot, lambda: "cannot be written" in app.window.said.text())
+    for path in kept.iterdir():
+        path.unlink()
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "gone"), ""))
+    now.save_result.click()
+    wait(qtbot, lambda: "has kept no model" in app.window.said.text())
+
+
+@pytest.mark.usefixtures("places")
+@pytest.mark.parametrize("before", ["shown=true"])
+@pytest.mark.parametrize(("epoch", "over"), [(1999, False), (2000, True)])
+def test_after_a_restart_the_page_projects_says_which_run_is_finished_and_saves_its_model(
+    app, qtbot, home, tmp_path, epoch, over
+):
+    run = bootstrap.catalogue(home).find("tiny-code-lm")
+    assert run.manifest.schedule.total_epochs == 2000
+    keep(home.snapshots_folder / run.run_id, epoch)
+    app.window.go_to_projects()
+    app.projects.refresh()
+    wait(qtbot, lambda: not app.projects._reading)
+    assert app.snapshot.phase is Phase.IDLE  # no worker is started for this
+    page = app.window.projects.list
+    said = [card.over.text() for card in page.findChildren(ProjectCard)]
+    buttons = {each.text(): each for each in page.findChildren(QPushButton)}
+    sentence = "The run is finished. Its model is on this computer."
+    assert (sentence in said, "Save the model …" in buttons) == (over, over)
+    if over:
+        buttons["Save the model …"].click()
+        buttons["Save the model …"].click()
+        wait(qtbot, (tmp_path / "model.safetensors").exists)
+        wait(qtbot, lambda: "Written to" in app.window.said.text())
+
+
+@pytest.mark.parametrize("before", ["shown=true"])
+def test_a_model_that_is_kept_while_the_projects_are_read_is_shown_too(app, qtbot, home, monkeypatch):
+    wait(qtbot, lambda: not app.projects._reading)
+    run, known = bootstrap.catalogue(home).find("tiny-code-lm"), app.controller.known
+    read, go_on = threading.Event(), threading.Event()
+
+    def slowly():
+        found = known()
+        read.set()
+        assert go_on.wait(20)
+        return found
+
+    monkeypatch.setattr(app.controller, "known", slowly)
+    app.projects.refresh()
+    wait(qtbot, read.is_set)
+    keep(home.snapshots_folder / run.run_id, 2000)
+    app.projects.refresh()
+    go_on.set()
+    page = app.window.projects.list
+    wait(qtbot, lambda: any("finished" in card.over.text() for card in page.findChildren(ProjectCard)))
 
 
 def test_quitting_waits_as_long_as_the_model_is_saved(monkeypatch):

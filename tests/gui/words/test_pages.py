@@ -39,11 +39,12 @@ def window(dressed, qtbot):
     return made
 
 
-FINISHED = replace(shots.IDLE, finished=verbatim("The model is finished."), joined=True)
+FINISHED = replace(shots.IDLE, finished=verbatim("The model is finished."), last_project=shots.PROJECT)
 
 
 def show(window, snapshot, known=shots.KNOWN):
     window.projects.show_projects(known, snapshot)
+    window.now.show_kept([shots.PROJECT.id])
     window.show_snapshot(snapshot, shots.history() if snapshot.progress else History(), shots.NOW)
 
 
@@ -94,7 +95,7 @@ def test_while_the_model_is_saved_no_figures_of_training_are_shown(window):
         (shots.RECOVERING, ["Pause", "Cancel"]),
         (shots.LEAVING, ["Leave now", "Setting"]),
         (FINISHED, ["Choose a project", "Save the model …"]),
-        (replace(FINISHED, joined=False), ["Choose a project"]),
+        (replace(FINISHED, last_project=shots.BIG), ["Choose a project"]),
     ],
 )
 def test_now_offers_what_makes_sense(window, snapshot, offered):
@@ -135,6 +136,16 @@ def test_now_joining_shows_the_checklist_alone(window):
     assert not window.now.plot_card.isVisible()
     show(window, shots.RECOVERING)
     assert "!" in texts(window.now.checklist)
+
+
+def test_now_shows_no_figures_of_a_computer_that_found_the_run_finished_when_it_came(window):
+    show(window, replace(shots.LEAVING, finished=verbatim("Over.")))
+    assert window.now.figures.isVisible()
+    show(window, replace(shots.LEAVING, finished=verbatim("Over."), joined=False))
+    assert [text for text in texts(window.now) if "sends its result" in text]
+    assert not window.now.figures.isVisible()
+    assert not window.now.share.isVisible()
+    assert window.now.leave_now.isVisible()
 
 
 def test_what_a_person_asks_for_on_now(window, qtbot):
