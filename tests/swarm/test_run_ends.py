@@ -90,6 +90,25 @@ def test_two_peers_end_a_run_and_leave_its_last_state_to_be_found(swarm):
             wait_until(lambda peer=peer: peer.optimizer.tracker.others_at_least == 2)
 
 
+def test_a_peer_that_has_the_last_state_stays_known_though_it_has_contributed_nothing(swarm):
+    schedule = {"kind": "linear", "warmup_epochs": 0, "total_epochs": 2}
+    with swarm.peers(manifest_of("stands", STEP_BATCH, schedule=schedule), [[torch.zeros(4)]] * 2) as (peer, other):
+        state, tracker = peer.optimizer.state_averager, peer.optimizer.tracker
+        state.adopt(2, state.copied()[1])
+        tracker.stand_at(2)
+        peer.optimizer.rest(leaving=False)
+
+        def record():
+            peer.tend()
+            found = other.optimizer.dht.get(tracker.training_progress_key, latest=True)
+            return found and found.value.get(tracker._local_public_key)
+
+        wait_until(record)
+        first = record()
+        assert (first.value["epoch"], first.value["samples_accumulated"]) == (2, 0)
+        wait_until(lambda: record().expiration_time > first.expiration_time)
+
+
 @pytest.mark.parametrize("handed_over", [True, False])
 def test_who_comes_back_after_the_end_with_an_older_state_takes_the_last_one_if_somebody_has_it(
     swarm, tmp_path, handed_over

@@ -165,6 +165,7 @@ class FakeTracker:
     """The progress of a swarm at this peer's epoch, with two other peers, or as in `answers`; None is no answer."""
 
     global_epoch, others, others_at_least = 0, 2, 0
+    stands = False
 
     def __init__(self):
         self.answers = []
@@ -182,6 +183,9 @@ class FakeTracker:
 
     def rest(self):
         pass
+
+    def stand(self):
+        self.stands = True
 
     def report_local_progress(self, epoch, samples):
         pass
@@ -1128,7 +1132,8 @@ def test_after_the_last_epoch_nothing_is_computed_and_the_end_is_reported():
     assert bench.link.all(ContributionConfirmed)[0].epoch == 3
     assert bench.link.all(WorkerFinished) == [WorkerFinished()]
     assert bench.optimizer.named("no round")
-    assert not bench.optimizer.named("withdraw")  # the record stays: others find the last state
+    assert not bench.optimizer.named("withdraw")
+    assert bench.optimizer.tracker.stands  # others find the last state
 
 
 def test_a_finished_worker_stays_while_others_load_its_state():
