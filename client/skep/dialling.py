@@ -1,13 +1,20 @@
-"""Trying whether the TCP address in a multiaddress answers, for the worker and for the connection doctor."""
+"""Which addresses of peers are dialled, and whether they answer, for the worker and for the connection doctor."""
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import socket
+from collections.abc import Sequence
 from typing import Final
 
+import psutil
+
+from skep.core.project.addresses import host_of
 from skep.core.text import NOTHING, Text
 
 DIAL_SECONDS: Final = 5.0
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def dial_one(address: str, within: float = DIAL_SECONDS) -> Text:
@@ -37,3 +44,24 @@ def endpoint(address: str) -> str:
             return f"{host}:{port}"
         case _:
             return address
+
+
+def own_networks() -> list[Network]:
+    """The networks of this computer's own addresses."""
+    found: list[Network] = []
+    for each in (address for addresses in psutil.net_if_addrs().values() for address in addresses):
+        with contextlib.suppress(ValueError):
+            interface = ipaddress.ip_interface(f"{each.address.partition('%')[0]}/{each.netmask or ''}".rstrip("/"))
+            found.append(interface.network)
+    return found
+
+
+def may_be_dialled(address: str, ours: Sequence[Network]) -> bool:
+    """Whether it is public, a name, or in one of our own networks: a private address of another network is elsewhere
+    another computer's.
+    """
+    try:
+        host = ipaddress.ip_address(host_of(address))
+    except ValueError:
+        return True
+    return host.is_global or any(host in network for network in ours)

@@ -29,6 +29,7 @@ TRAINING = Snapshot(
     phase=Phase.TRAINING,
     project=PROJECT,
     progress=PROGRESS,
+    joined=True,
     allowance=Allowance(0.5, verbatim("Training at 50 %.")),
     totals=Totals(confirmed=Tally(4, 512), pending=Tally(1, 128)),
     evaluations=(Evaluation(0, 5.4), Evaluation(9, 3.25)),

@@ -7,6 +7,8 @@ import threading
 import time
 from dataclasses import replace
 
+import pytest
+
 from english import raises
 from fakes import (
     FakeIdentity,
@@ -229,6 +231,24 @@ def test_a_finished_run_ends_it_well_and_is_told_once():
     assert not stay.error.getvalue()
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_newcomer_to_a_finished_run_ends_well_though_it_never_joins(asked):
+    stay = Stay(on_start=(m.WorkerFinished(),), ending=Ending(total_seconds=60.0), json_lines=False)
+    looked, is_over = [], stay.run._is_over
+    stay.run._is_over = lambda: (looked.append(1), is_over())[1]
+
+    def hand_over(interrupts):
+        wait_for(lambda: stay.run.snapshot.finished)
+        stay.run.course.started -= 100.0  # its time is up while it hands over the state
+        looked.clear()
+        wait_for(lambda: len(looked) > 2)
+        interrupts.asked = asked
+        stay.workers[0].exit(0)
+
+    assert stay.go(hand_over) == 0
+    assert not stay.error.getvalue()
+
+
 def test_an_engine_that_cannot_start_raises_its_sentence():
     stay = Stay(settings=FakeSettings(failing=StorageError(verbatim("The disk is full."))))
     with raises(StorageError, match="disk is full"):
@@ -247,7 +267,7 @@ def terminal(*, tty=False, json_lines=False):
 
 
 def snapshot():
-    return Snapshot(project=make_project(), progress=make_progress())
+    return Snapshot(project=make_project(), progress=make_progress(), joined=True)
 
 
 def test_the_renderer_fits_who_reads():

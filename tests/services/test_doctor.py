@@ -199,8 +199,18 @@ def test_remembered_peers_of_which_none_answers_are_a_warning(case):
     assert not dialled
 
 
+@pytest.mark.parametrize(("host", "state"), [("8.8.8.8", State.WARN), ("203.0.113.1", State.FAIL)])
+def test_a_remembered_peer_makes_up_for_a_dead_seed_only_where_it_is_dialled(case, host, state):
+    alone = replace(case, seeds=case.addresses[:1])
+    assert len(alone.addresses) == 1
+    file = case.home.known_peers_folder / f"{case.project.run_id}.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps([{"address": address(1, host), "met": time.time() - 60.0}]))
+    assert alone.seed_down[0] is state
+
+
 def test_a_running_skep_that_remembers_nobody_is_a_warning(case):
-    running = Snapshot(phase=Phase.TRAINING, project=case.project, progress=make_progress())
+    running = Snapshot(phase=Phase.TRAINING, project=case.project, progress=make_progress(), joined=True)
     nobody = only(network.known_peers(replace(case, snapshot=running)))
     assert (nobody.state, bool(nobody.advice)) == (State.WARN, True)
 
@@ -399,9 +409,11 @@ def test_a_port_of_the_settings_that_another_program_holds_is_a_failure(home, po
 
 
 def test_only_a_skep_in_this_swarm_answers_for_it(case):
-    training = Snapshot(phase=Phase.TRAINING, project=case.project, progress=make_progress())
+    training = Snapshot(phase=Phase.TRAINING, project=case.project, progress=make_progress(), joined=True)
     assert replace(case, snapshot=training).is_running
     assert not replace(case, snapshot=replace(training, progress=None)).is_running
+    # one that hands over the state of a run that was over before it came
+    assert not replace(case, snapshot=replace(training, joined=False)).is_running
     assert not replace(case, snapshot=replace(training, project=make_project("other"))).is_running
     assert not case.is_running
 

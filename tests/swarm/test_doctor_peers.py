@@ -111,7 +111,7 @@ def test_a_seed_of_another_run_lets_in_but_knows_nobody(home, seed, another_seed
 
 def test_without_any_seed_the_swarm_cannot_be_reached(home):
     case = case_of(home, CLOSED)
-    remember(case, f"/ip4/10.255.255.1/tcp/1/p2p/{NOBODY}")  # in a network in which this computer is not
+    remember(case, f"/ip4/203.0.113.1/tcp/1/p2p/{NOBODY}")  # in a network in which this computer is not
     found = asked(case)
     expect(found, Check.HANDSHAKE, State.FAIL)
     expect(found, Check.SWARM, State.FAIL)
@@ -167,7 +167,9 @@ def test_where_no_remembered_peer_answers_either_the_swarm_cannot_be_reached(hom
 
 def test_a_running_skep_answers_for_itself_and_only_the_seeds_are_tried(home, seed):
     case = case_of(home, address_of(seed))
-    running = Snapshot(phase=Phase.TRAINING, project=case.project, progress=make_progress(peers=2), client_mode=True)
+    running = Snapshot(
+        phase=Phase.TRAINING, project=case.project, progress=make_progress(peers=2), joined=True, client_mode=True
+    )
     found = asked(replace(case, snapshot=running))
     for check in (Check.HANDSHAKE, Check.SWARM, Check.REACHABILITY):
         expect(found, check, State.OK)

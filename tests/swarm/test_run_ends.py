@@ -106,7 +106,7 @@ def test_a_peer_that_has_the_last_state_stays_known_though_it_has_contributed_no
         wait_until(record)
         first = record()
         assert (first.value["epoch"], first.value["samples_accumulated"]) == (2, 0)
-        wait_until(lambda: record().expiration_time > first.expiration_time)
+        wait_until(lambda: (found := record()) and found.expiration_time > first.expiration_time)
 
 
 @pytest.mark.parametrize("handed_over", [True, False])

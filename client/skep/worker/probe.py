@@ -86,7 +86,7 @@ def answers(questions: Questions) -> Iterator[Finding]:
 
     If no seed can be met, remembered peers are asked in their place, as a join goes through them.
     """
-    from skep.worker.connection import known_peers, network, reachability, seeds  # noqa: PLC0415 - seconds, and before the fork
+    from skep.worker.connection import network, reachability, seeds  # noqa: PLC0415 - seconds, and before the fork
 
     network.put_sockets_in(Path(questions.run_folder))
     try:
@@ -97,9 +97,8 @@ def answers(questions: Questions) -> Iterator[Finding]:
         found = Text("doctor.p2pd_failed", reason=first_line(error))
         yield Finding(Check.HANDSHAKE, State.FAIL, found, Text("doctor.run_self_test"))
         return
-    ours = known_peers.own_networks()
     named = seeds.by_identity(questions.seeds)
-    known = seeds.by_identity([each for each in questions.known if known_peers.may_be_dialled(each, ours)])
+    known = seeds.by_identity(questions.known)
     down = seed_down(others=len(named) > 1, known=bool(known))
     met: dict[str, Sequence[str]] = {}
     for peer, greeting in _greetings(dht, named, questions):

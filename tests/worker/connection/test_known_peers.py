@@ -10,7 +10,8 @@ import pytest
 from fakes import StillClock
 from manifests import PEER
 from skep.core.project.met_peers import MOST, OLDEST
-from skep.worker.connection.known_peers import KnownPeers, own_networks
+from skep.dialling import own_networks
+from skep.worker.connection.known_peers import KnownPeers
 
 PEER_ID = PEER.rpartition("/")[2]
 ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ"

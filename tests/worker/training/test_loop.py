@@ -168,7 +168,7 @@ class FakeTracker:
     stands = False
 
     def __init__(self):
-        self.answers = []
+        self.answers, self.rests = [], 0
         self.global_progress = SimpleNamespace(
             samples_accumulated=40.7, target_batch_size=512, num_peers=3, eta_next_epoch=math.inf
         )
@@ -182,7 +182,7 @@ class FakeTracker:
             self.fetched_global_progress_this_epoch.set()
 
     def rest(self):
-        pass
+        self.rests += 1
 
     def stand(self):
         self.stands = True
@@ -1095,6 +1095,7 @@ def test_a_worker_that_slept_while_it_rested_keeps_what_waits_for_the_same_epoch
     bench.run_until(lambda: bench.optimizer.named("find back"))
     assert bench.optimizer.accumulated == kept > 0
     assert bench.optimizer.named("discard") == []
+    assert bench.optimizer.tracker.rests == 2  # looking for the swarm publishes a rate again
 
 
 def test_a_worker_that_slept_while_it_rested_gives_up_what_the_swarm_has_ended_without_it():
@@ -1110,6 +1111,10 @@ def test_a_worker_that_rests_and_finds_no_swarm_after_a_sleep_gives_up_what_wait
     bench.loop.find_back_seconds = 0.1
     bench.run_until(lambda: bench.optimizer.named("discard"))
     assert in_english(bench.optimizer.named("discard")) == [("discard", "this computer was asleep")]
+    assert bench.optimizer._company
+    bench.pace.set_share(1.0)
+    bench.run_until(lambda: bench.optimizer.named("wake"))
+    assert bench.optimizer._company is None  # a later sleep asks for those that are there then
 
 
 # --- the end of the run

@@ -27,7 +27,7 @@ def panel(snapshot: Snapshot, now: float, width: int) -> list[Line]:
     if snapshot.phase in (Phase.JOINING, Phase.RECOVERING):
         blocks.append(checklist(snapshot.stage, width))
     blocks.append([(Span(sentence(snapshot, now), _tone(snapshot)),)])
-    if snapshot.progress is not None:
+    if snapshot.joined and snapshot.progress is not None:
         blocks.append(_figures(snapshot, snapshot.progress, width))
     if snapshot.phase in (Phase.TRAINING, Phase.PAUSED) and rules(snapshot):
         blocks.append(rules(snapshot))

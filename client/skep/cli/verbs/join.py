@@ -251,6 +251,8 @@ class Run:
             self._take(0)
 
     def _is_over(self) -> bool:
+        if self.snapshot.finished:  # it hands the run's state over, and ends by itself
+            return False
         now = self._clock.monotonic()
         if self.course.over(now) and self.course.joined is None:
             self._failure = Problem(
@@ -263,6 +265,6 @@ class Run:
             self._failure = self._failure or self.snapshot.problem
         self._renderer.close(self.snapshot.totals, self._failure)
         if interrupted:
-            return 0 if self.course.joined is not None else INTERRUPTED
+            return 0 if self.course.joined is not None or self.snapshot.finished else INTERRUPTED
         ended_well = self._left_on_request or self.snapshot.finished
         return 0 if ended_well and self._failure is None else 1

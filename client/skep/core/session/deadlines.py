@@ -61,7 +61,7 @@ def begun(snapshot: Snapshot) -> Advance:
 
 
 def reported(snapshot: Snapshot, message: m.WorkerProgress) -> Advance:
-    """The state after a report of a worker that has joined."""
+    """The state after a report of a worker that has joined, or hands over the state of a run that is over."""
     last, now, progress = snapshot.advance, snapshot.policy_state.steady, message.progress
     heard = replace(
         last,

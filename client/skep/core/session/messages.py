@@ -143,7 +143,7 @@ class WorkerJoined(WorkerMessage, frozen=True):
 
 
 class WorkerProgress(WorkerMessage, frozen=True):
-    """The worker's progress, about once a second while joined.
+    """The worker's progress, about once a second while joined, or while it hands over the state of a run that is over.
 
     `contribution` is the id of the current contribution ("" if there is none) and `samples` its samples so far;
     `position` is the number of samples that this peer has drawn or left to others, where a restart continues. A project

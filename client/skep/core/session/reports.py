@@ -246,7 +246,7 @@ def _failed(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerFailed) -> S
     if snapshot.phase is Phase.LEAVING:
         return leave(snapshot)
     if worker.departing:
-        return transitions.depart(snapshot, worker)
+        return transitions.depart(snapshot, worker, worker.stopped_for)
     failed = replace(snapshot, worker=replace(worker, failed=True))
     told, notifying = trouble(failed, message.problem)
     if message.retry:

@@ -17,6 +17,7 @@ from skep.core.session.snapshot import Snapshot
 from skep.core.settings import settings as declared
 from skep.core.settings.setting import Value
 from skep.core.text import Text
+from skep.dialling import may_be_dialled, own_networks
 
 WITHIN_SECONDS: Final = 30.0
 """How long all checks together may take; what has not answered by then is reported as such."""
@@ -51,16 +52,21 @@ class Case:
         except OSError:
             return []
 
+    def dialled(self) -> tuple[str, ...]:
+        """The addresses of those through which a join is tried here while no seed answers."""
+        ours = own_networks()
+        return tuple(each.address for each in self.known(time.time()) if may_be_dialled(each.address, ours))
+
     @property
     def seed_down(self) -> tuple[State, Text]:
         """How bad it is that a seed does not answer, and what to do."""
-        return seed_down(others=len(self.addresses) > 1, known=bool(self.known(time.time())))
+        return seed_down(others=len(self.addresses) > 1, known=bool(self.dialled()))
 
     @property
     def is_running(self) -> bool:
         """Whether the running skep is in the swarm of this project."""
         seen, project = self.snapshot, self.project
-        if seen is None or project is None or seen.project is None or seen.progress is None:
+        if seen is None or project is None or seen.project is None or not seen.joined or seen.progress is None:
             return False
         return seen.project.run_id == project.run_id
 

@@ -96,7 +96,7 @@ def _questions(case: Case, folder: Path, within: float) -> Questions:
     assert case.project is not None
     return Questions(
         seeds=case.addresses,
-        known=tuple(each.address for each in case.known(time.time())),
+        known=case.dialled(),
         run_id=case.project.run_id,
         run_folder=str(folder),
         port=_port(case),

@@ -8,7 +8,6 @@ imported.
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,11 +18,11 @@ from typing import Any, Final
 
 import hivemind
 import msgspec
-import psutil
 from hivemind.utils import get_logger
 
-from skep.core.project.addresses import host_of, is_peer_address
+from skep.core.project.addresses import is_peer_address
 from skep.core.project.met_peers import MOST, OLDEST, READ_AT_MOST, Known, file_name, met
+from skep.dialling import Network, may_be_dialled, own_networks
 from skep.files import replacing
 from skep.worker.connection.reachability import DIAL_SECONDS, answering, connected
 
@@ -33,18 +32,7 @@ WITHIN: Final = DIAL_SECONDS + 5.0
 """How long a look may take."""
 
 logger = get_logger(__name__)
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Where = Callable[[Sequence[str]], Sequence[str]]
-
-
-def own_networks() -> list[Network]:
-    """The networks of this computer's own addresses."""
-    found: list[Network] = []
-    for each in (address for addresses in psutil.net_if_addrs().values() for address in addresses):
-        with contextlib.suppress(ValueError):
-            interface = ipaddress.ip_interface(f"{each.address.partition('%')[0]}/{each.netmask or ''}".rstrip("/"))
-            found.append(interface.network)
-    return found
 
 
 @dataclass
@@ -119,17 +107,6 @@ class KnownPeers:
         for other in self.folder.glob("*.json"):
             if other != self.file and self.clock() - other.stat().st_mtime > OLDEST:
                 other.unlink()
-
-
-def may_be_dialled(address: str, ours: Sequence[Network]) -> bool:
-    """Whether it is public, a name, or in one of our own networks: a private address of another network is elsewhere
-    another computer's.
-    """
-    try:
-        host = ipaddress.ip_address(host_of(address))
-    except ValueError:
-        return True
-    return host.is_global or any(host in network for network in ours)
 
 
 def where(dht: hivemind.DHT) -> Where:

@@ -25,7 +25,7 @@ from hivemind.utils import get_logger
 from hivemind.utils.multiaddr import Multiaddr
 
 from skep.core.project.addresses import is_peer_address
-from skep.worker.connection.known_peers import may_be_dialled, own_networks
+from skep.dialling import may_be_dialled, own_networks
 from skep.worker.connection.reachability import DIAL_SECONDS, answering, connected, place_of
 from skep.worker.connection.seeds import by_identity, greet
 from skep.worker.connection.watch import p2pd_of

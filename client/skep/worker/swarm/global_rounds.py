@@ -276,7 +276,7 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
 
     def wake(self) -> None:
         """Resume after a rest, synchronised with the swarm. Raises SwarmError."""
-        self._resting_since = None
+        self._resting_since = self._company = None
         self.tracker.back(LOOK_SECONDS)
         if self.local_epoch < self.tracker.global_epoch:
             self.catch_up(PAUSED)
@@ -291,8 +291,7 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
         resting = self._resting_since is not None
         if resting and not self._counted_on:
             return True
-        if self._company is None:
-            self._company = int(self.tracker.others)
+        self._company = self._company or int(self.tracker.others)
         self.withdraw_from_rounds()
         self.tracker.back(LOOK_SECONDS)
         heard = self.tracker.fetched_global_progress_this_epoch.is_set()
