@@ -46,8 +46,11 @@ def test_a_killed_process_costs_no_acknowledged_contribution_and_training_goes_o
 
 @pytest.mark.alone
 @pytest.mark.timeout(600)
-def test_a_stopped_p2pd_is_noticed_and_training_goes_on(trained):
-    row = stop.stopped(trained, Role.P2PD)
+def test_a_stopped_p2pd_is_noticed_and_training_goes_on():
+    number = stop.ROLES.index(Role.P2PD)
+    with contextlib.closing(stop.measure(range(number, number + 1))) as measured:
+        row = next(measured)
+    assert row["role"] == Role.P2PD
     assert [each.name for each in stop.judged([row]) if each.missed] == [], row
     assert (row["lost"], row["doubled"], row["left"], row["same_identity"]) == (0, 0, [], True)
 

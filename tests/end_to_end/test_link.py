@@ -2,8 +2,10 @@
 
 import pytest
 from faults import link
+from faults.volunteer import START_SECONDS
 
 from network_namespaces import why_not
+from terminals import is_event
 
 ROW = {"fault": link.FIREWALL, "down": 0.0, "back": 30.0, "dialled": False}
 UNHARMED = {"lost": 0, "doubled": 0, "same_identity": True}
@@ -20,7 +22,7 @@ def test_a_volunteer_behind_a_firewall_joins_and_has_a_contribution_confirmed_wi
     if reason := why_not():
         pytest.skip(reason)
     with link.network() as net, net.computer("home") as other:
-        other.volunteer.wait_until_training()
+        other.volunteer.running.wait_for(is_event("joined"), START_SECONDS)
         row = link.behind_a_firewall(net, other, 0)
     assert missed(row) == [], row
 
