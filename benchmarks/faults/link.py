@@ -35,7 +35,7 @@ DOWN = (5.0, 15.0, 45.0, 120.0)
 """Seconds without a link."""
 WITHIN = 60.0
 """Seconds from the end of a fault to a confirmed contribution."""
-FIREWALL, JOINED_WITHIN = "behind a firewall", 90.0
+FIREWALL, JOINED_WITHIN = "behind a firewall", 120.0
 """Seconds from the start of its front end to that."""
 CLOCK_OFF, CLOCK_SECONDS = 10.0, 150.0
 """So far off, and how long it may take until that is said: a peer that trains compares its clock once a minute."""
@@ -73,14 +73,14 @@ class Network:
 
 
 @contextlib.contextmanager
-def network() -> Iterator[Network]:
-    """With a seed peer on a computer of its own. Raises RuntimeError where it cannot be."""
+def network(**sync: int) -> Iterator[Network]:
+    """With a seed peer on a computer of its own; `sync` changes the manifest. Raises RuntimeError where it cannot be."""
     if reason := why_not():
         raise RuntimeError(reason)
     with (
         own_folder() as folder,
         contextlib.closing(Computers()) as computers,
-        hosted(computers, folder / "host") as link,
+        hosted(computers, folder / "host", sync) as link,
     ):
         yield Network(computers, folder, link)
 
@@ -95,13 +95,13 @@ def measure(numbers: range) -> Iterator[Measured]:
 
 
 @contextlib.contextmanager
-def hosted(computers: Computers, root: Path) -> Iterator[str]:
+def hosted(computers: Computers, root: Path, sync: dict[str, int]) -> Iterator[str]:
     """A seed peer on a computer of its own; the link that joins, where the files are served."""
     root.mkdir()
     folder = PracticeFolder(root)
     _, sha256 = prepare_data(folder)
     with seed_on(computers.add(), folder) as addresses:
-        yield publish(folder, addresses, f"http://127.0.0.1:{FILES}", sha256, {})[0]
+        yield publish(folder, addresses, f"http://127.0.0.1:{FILES}", sha256, {"sync": sync})[0]
 
 
 @contextlib.contextmanager
