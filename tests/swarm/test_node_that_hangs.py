@@ -1,11 +1,15 @@
 """What a node of the DHT that hangs costs the requests of the others: with hivemind's list of such nodes, and with ours."""
 
+import asyncio
 import time
 
 import pytest
+from hivemind.averaging.key_manager import GroupKeyManager
+from hivemind.utils import get_dht_time
 
 import forked_peers
 from skep.worker.connection.unresponsive import PAUSES, ask_in_background
+from skep.worker.swarm.averaging.search import DECLARE_SECONDS, UnhurriedKeys
 from swarm_peers import wait_until
 
 SLOW = 2.8
@@ -35,3 +39,16 @@ def test_who_waits_for_a_node_that_hangs(make_dhts, ours):
         slow += seconds_of_a_request(asking) > SLOW
         time.sleep(0.2)
     assert slow == 0 if ours else slow >= 1
+
+
+@pytest.mark.parametrize("kind", [GroupKeyManager, UnhurriedKeys])
+def test_who_declares_that_it_looks_for_a_group_waits_for_a_node_that_hangs_with_stock_only(make_dhts, kind):
+    dhts = make_dhts(4)
+    asking, hanging = dhts[1], dhts[3]
+    wait_until(lambda: seconds_of_a_request(asking) < SLOW)
+    keys = kind(asking, "run", "", None)
+    forked_peers.suspend(forked_peers.family(hanging))
+    begun = time.monotonic()
+    asyncio.run(keys.declare_averager("run.0b", asking.peer_id, get_dht_time() + 60.0))
+    took = time.monotonic() - begun
+    assert took > SLOW if kind is GroupKeyManager else took < DECLARE_SECONDS + 1.0

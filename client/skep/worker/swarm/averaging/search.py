@@ -1,12 +1,13 @@
 """How an averager finds a group for a round.
 
-Stock behaviour that this corrects, each covered by a test: the search queries the DHT without a pause, and goes on
-until the round's time is up, also if no other peer is connected; a peer that has harmed a round is asked for the next; who
-declares to begin first leads everybody, also if nobody has ever had a round with it, and asks and leaves them waiting as
-often as it likes; a group of two is good enough, so that whoever comes first is alone with a stranger; whatever a leader
-says of its group is believed, so that it may let us average nothing for others, or itself be several members, and alone
-decide what the average is; and whatever is found in the place of a peer's id is written as text, which takes the square
-of its length.
+Stock behaviour that this corrects, each covered by a test: the search queries the DHT without a pause, waits for a
+node of it that hangs, so that the others find us 6 s later, and goes on until the round's time is up, also if no
+other peer is connected; a peer that has harmed a round is asked for the next; who declares to begin first leads
+everybody, also if nobody has ever had a round with it, and asks and leaves them waiting as often as it likes; a group
+of two is good enough, so that whoever comes first is alone with a stranger; whatever a leader says of its group is
+believed, so that it may let us average nothing for others, or itself be several members, and alone decide what the
+average is; and whatever is found in the place of a peer's id is written as text, which takes the square of its
+length.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from skep.worker.swarm.averaging.groups import GROUP_ID_BYTES, KEPT, Company, Gr
 
 LOOK_SECONDS: Final = 0.2
 """Between two look-ups of group leaders."""
+DECLARE_SECONDS: Final = 1.0
+"""How long the search waits until it has declared that it looks for a group."""
 NOBODY_SECONDS: Final = 0.3
 """Between two looks at whether anybody can come."""
 IN_STEP: Final = 0.5
@@ -60,6 +63,25 @@ class UnhurriedKeys(GroupKeyManager):
     """The averagers that the last look-up found."""
     find_left_out: Callable[[Collection[PeerID]], Awaitable[Callable[[PeerID], bool]]] = staticmethod(_all_count)
     """Called at each look-up: which of the peers that are found do not count."""
+
+    # hivemind's signature
+    async def declare_averager(
+        self,
+        group_key: str,
+        peer_id: PeerID,
+        expiration_time: float,
+        looking_for_group: bool = True,  # noqa: FBT001, FBT002
+    ) -> bool:
+        """Returns after DECLARE_SECONDS at most.
+
+        A node of the DHT that hangs is waited for in both halves of a store; by then the record has expired, and the next one
+        was to be stored, which that node does not delay.
+        """
+        declared = super().declare_averager(group_key, peer_id, expiration_time, looking_for_group)
+        storing = asyncio.ensure_future(declared)
+        storing.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody else may ask for it
+        await asyncio.wait({storing}, timeout=DECLARE_SECONDS)
+        return bool(storing.done() and storing.result())
 
     # hivemind's signature
     async def get_averagers(self, group_key: str, only_active: bool) -> list[tuple[PeerID, float]]:  # noqa: FBT001
