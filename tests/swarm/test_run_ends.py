@@ -192,11 +192,11 @@ def test_a_host_without_the_last_state_gets_it_from_a_peer_that_starts_again_wit
         end(peer)
         (result,) = snapshots.rglob("*.safetensors")
         host.close()
-        Path(last["path"]).unlink()  # as if it had been away at the end
+        Path(last["path"]).unlink()  # as if it had been away at the end; a run that short may have left no other one
 
         host = Host(tmp_path, port)
-        assert host.wait_for("restored")["epoch"] < EPOCHS
         host.wait_for("keeping")
+        assert not [each for each in host.events if each.get("event") == "finished"]
         peer = PipedWorker(tmp_path, index).start(host.addresses, snapshots=snapshots, **RUN)
         last = host.wait_for("finished")
         assert same(read(last["path"]), read(result))
