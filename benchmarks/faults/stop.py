@@ -12,7 +12,6 @@ from faults.kill import by_role
 from faults.places import trained_volunteer
 from faults.recovery import stop_one
 from faults.rows import Measured, Part
-from faults.volunteer import Volunteer
 
 ROLES = [role for role in Role if role is not Role.FRONT_END]
 NOTICED = 90.0
@@ -23,15 +22,12 @@ WITHIN = 150.0
 def measure(numbers: range) -> Iterator[Measured]:
     with trained_volunteer() as volunteer:
         for number in numbers:
-            row = stopped(volunteer, ROLES[number % len(ROLES)])
-            yield {"number": number} | row
-            if row["back"] is None:
+            role = ROLES[number % len(ROLES)]
+            seen = stop_one(volunteer, role, WITHIN)
+            yield {"number": number, "role": role} | seen.row()
+            if seen.back is None:
                 volunteer.begin_anew()
                 volunteer.wait_until_training()
-
-
-def stopped(volunteer: Volunteer, role: Role) -> Measured:
-    return {"role": role} | stop_one(volunteer, role, WITHIN).row()
 
 
 def judged(rows: list[Measured]) -> list[Row]:

@@ -127,9 +127,9 @@ def listed(findings: Iterable[Finding]) -> list[Finding]:
 class Questions(msgspec.Struct, frozen=True):
     """What the process that asks peers shall find out; the one line that it reads.
 
-    `seeds` are multiaddresses, and `known` those of remembered peers, which are tried if no seed can be met. `port`, `map_port`, `listen_host` and `client_mode` are as in WorkerOptions. If
-    `is_running`, this computer is in the swarm already, and only the seeds are tried. The peers of an `invited` swarm
-    answer no one else. The process has to end `within` seconds; `patience` is how many a peer may take to answer.
+    `seeds` are multiaddresses, and `known` those of remembered peers, which are tried if no seed can be met. `port`,
+    `map_port`, `listen_host` and `client_mode` are as in WorkerOptions. If `is_running`, this computer is in the swarm
+    already, and only the seeds are tried. The peers of an `invited` swarm answer no one else. The process has to end `within` seconds; `patience` is how many a peer may take to answer.
     """
 
     seeds: tuple[str, ...]

@@ -70,12 +70,12 @@ class UnhurriedKeys(GroupKeyManager):
         group_key: str,
         peer_id: PeerID,
         expiration_time: float,
-        looking_for_group: bool = True,  # noqa: FBT001, FBT002
+        looking_for_group: bool = True,  # noqa: FBT001, FBT002 - hivemind's
     ) -> bool:
         """Returns after DECLARE_SECONDS at most.
 
-        A node of the DHT that hangs is waited for in both halves of a store; by then the record has expired, and the next one
-        was to be stored, which that node does not delay.
+        A store waits for a node of the DHT that hangs when it looks for nodes, and again when it sends them the record. The
+        record has expired by then. The next record is due earlier, and that node, known by then, does not delay it.
         """
         declared = super().declare_averager(group_key, peer_id, expiration_time, looking_for_group)
         storing = asyncio.ensure_future(declared)
