@@ -1,7 +1,7 @@
 """Measures skep's worker against a stock hivemind loop and a bare PyTorch loop, alternating, in one run.
 
     python benchmarks/against_stock                  all rows, in about four hours on 2 cores
-    python benchmarks/against_stock --only memory    measures this anew, and keeps the other rows of this machine
+    python benchmarks/against_stock --only memory    measures this anew, and keeps the other rows
 
 Every peer is a separate process with one thread; stock peers train with stock peers and skep's with skep's, on
 loopback, with the same model, data, flags and step batch. What counts as a sample is said in `peers.py`. Values are
@@ -23,6 +23,7 @@ from pathlib import Path
 BENCHMARKS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS.parent / "tests")]
 
+from machine import machine
 from report import HERE, MISSED, UNMEASURED, Unmeasured, say
 
 from against_stock.joining import measure_join, measure_newcomers
@@ -65,7 +66,7 @@ def main() -> int:
             unmeasured = True
             continue
         for row in rows:
-            row.measure, row.date = name, f"{datetime.now(UTC):%Y-%m-%d}"
+            row.measure, row.date, row.machine = name, f"{datetime.now(UTC):%Y-%m-%d}", machine()
             say(f"{row.name}: {words(row.skep)} | {words(row.other)} {row.note}")
         stored = [*kept(options.to.with_suffix(".json"), MEASURES, leaving_out=[name]), *rows]
         stored.sort(key=lambda row: list(MEASURES).index(row.measure))

@@ -23,6 +23,7 @@ from against_stock.running import (
 
 STATE_BYTES = 12
 """Bytes per parameter: fp32 weights and Adam's two moments, which a newcomer must download."""
+JOIN_SECONDS = 6
 NEWCOMER_SECONDS = 60
 SHARE, NEWCOMER_SHARE = 0.3, 0.05
 """So that the processor has room for a newcomer's start, and epochs are hardly shorter with it than without."""
@@ -58,6 +59,7 @@ def measure_join(repeats: int) -> list[Row]:
             seconds["stock"],
             at_most=0.7,
         ),
+        Row("the same, by itself", "s", seconds["skep"], at_most=JOIN_SECONDS),
         Row("bytes received until then, in states", "states", downloaded, at_most=1.1),
     ]
 

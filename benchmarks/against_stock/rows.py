@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from machine import machine
 from report import Unmeasured
 
 
@@ -30,6 +29,7 @@ class Row:
     note: str = ""
     measure: str = ""
     date: str = ""
+    machine: str = ""
     own: bool = False
 
     @property
@@ -88,10 +88,10 @@ def valid_runs(run: Callable[[], Any], count: int) -> tuple[list[Any], list[str]
 
 def table(rows: list[Row]) -> str:
     lines = [
-        f"`python benchmarks/against_stock` on {machine()}; each row on its date.",
+        "`python benchmarks/against_stock`; each row on its date and machine.",
         "",
-        "| what | skep | beside it | judged | bound | | date |",
-        "|---|---|---|---|---|---|---|",
+        "| what | skep | beside it | judged | bound | | date | machine |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         other = f"{row.other_name} {words(row.other)}" if row.other else ""
@@ -99,23 +99,21 @@ def table(rows: list[Row]) -> str:
         notes = "; ".join(part for part in ("**missed**" * row.missed, row.note) if part)
         unit = f" ({row.unit})" if row.unit else ""
         lines.append(
-            f"| {row.name}{unit} | {words(row.skep)} | {other} | {judged} | {row.bound} | {notes} | {row.date} |"
+            f"| {row.name}{unit} | {words(row.skep)} | {other} | {judged} | {row.bound} | {notes} | {row.date} "
+            f"| {row.machine} |"
         )
     return "\n".join(lines) + "\n"
 
 
 def kept(path: Path, known: Collection[str], leaving_out: Collection[str]) -> list[Row]:
-    """The rows of earlier runs on this machine, of measures that are `known` and not measured anew now."""
+    """The rows of earlier runs, of measures that are `known` and not measured anew now."""
     if not path.exists():
         return []
-    body = json.loads(path.read_text())
-    if body["machine"] != machine():
-        return []
-    rows = [Row(**fields) for fields in body["rows"]]
+    rows = [Row(**fields) for fields in json.loads(path.read_text())["rows"]]
     return [row for row in rows if row.measure in known and row.measure not in leaving_out]
 
 
 def write(rows: list[Row], to: Path) -> None:
-    body = {"machine": machine(), "rows": [vars(row) for row in rows]}
+    body = {"rows": [vars(row) for row in rows]}
     to.with_suffix(".json").write_text(json.dumps(body, indent=1) + "\n")
     to.with_suffix(".md").write_text(table(rows))

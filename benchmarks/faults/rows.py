@@ -20,7 +20,9 @@ MEASURED = (
     "packaging",
     "pyproject.toml",
     "constraints.txt",
-    ":(glob)benchmarks/**/*.py",
+    ":(glob)benchmarks/*.py",
+    "benchmarks/attacks",
+    "benchmarks/faults",
     ":(glob)tests/*.py",
 )
 """What a row depends on: the app, its dependencies, and what measures it. No other change makes rows outdated."""

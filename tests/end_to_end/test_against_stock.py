@@ -1,6 +1,5 @@
 """The comparison with stock: what is judged, rejected and counted, and the shortest case of what it measures."""
 
-import json
 
 import pytest
 from against_stock import joining, rates, rows, running, shaped, wire
@@ -62,14 +61,17 @@ def test_a_row_of_which_most_runs_are_rejected_is_not_measured():
         rows.valid_runs(run, 2)
 
 
-def test_rows_of_other_measures_are_kept_with_their_date(tmp_path):
+def test_rows_of_other_measures_are_kept_with_their_date_and_machine(tmp_path):
     to = tmp_path / "rows"
-    rows.write([Row("a", "s", [1.0], measure=name, date=f"2026-01-0{day}") for day, name in enumerate("xyz", 1)], to)
-    assert [each.measure for each in rows.kept(to.with_suffix(".json"), "xy", "x")] == ["y"]
-    assert to.with_suffix(".md").read_text().count("2026-01-02") == 1
-    body = json.loads(to.with_suffix(".json").read_text())
-    to.with_suffix(".json").write_text(json.dumps(body | {"machine": "another"}))
-    assert rows.kept(to.with_suffix(".json"), "xy", "x") == []
+    made = [
+        Row("a", "s", [1.0], measure=name, date=f"2026-01-0{day}", machine=f"computer {day}")
+        for day, name in enumerate("xyz", 1)
+    ]
+    rows.write(made, to)
+    assert [(each.measure, each.machine) for each in rows.kept(to.with_suffix(".json"), "xy", "x")] == [
+        ("y", "computer 2")
+    ]
+    assert to.with_suffix(".md").read_text().count("2026-01-02 | computer 2") == 1
 
 
 # --- what is counted
