@@ -1,6 +1,5 @@
 """The comparison with stock: what is judged, rejected and counted, and the shortest case of what it measures."""
 
-
 import pytest
 from against_stock import joining, rates, rows, running, shaped, wire
 from against_stock.rows import Row

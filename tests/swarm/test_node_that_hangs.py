@@ -2,13 +2,14 @@
 
 import asyncio
 import time
+from functools import partial
 
 import pytest
 from hivemind.averaging.key_manager import GroupKeyManager
 from hivemind.utils import get_dht_time
 
 import forked_peers
-from skep.worker.connection.unresponsive import PAUSES, ask_in_background
+from skep.worker.connection.unresponsive import PAUSES, ask_in_background, pass_over
 from skep.worker.swarm.averaging.search import DECLARE_SECONDS, UnhurriedKeys
 from swarm_peers import wait_until
 
@@ -39,6 +40,20 @@ def test_who_waits_for_a_node_that_hangs(make_dhts, ours):
         slow += seconds_of_a_request(asking) > SLOW
         time.sleep(0.2)
     assert slow == 0 if ours else slow >= 1
+
+
+def test_no_request_waits_for_a_node_that_is_passed_over(make_dhts):
+    dhts = make_dhts(4)
+    asking, hanging = dhts[1], dhts[3]
+    asking.run_coroutine(ask_in_background)
+    wait_until(lambda: seconds_of_a_request(asking) < SLOW)
+    peer = hanging.peer_id
+    forked_peers.suspend(forked_peers.family(hanging))
+    asking.run_coroutine(partial(pass_over, peer=peer))
+    until = time.monotonic() + AGAIN
+    while time.monotonic() < until:
+        assert seconds_of_a_request(asking) < SLOW
+        time.sleep(0.2)
 
 
 @pytest.mark.parametrize("kind", [GroupKeyManager, UnhurriedKeys])

@@ -1,7 +1,8 @@
 """Nodes of the DHT that do not answer: asked again in the background only, not by whoever needs an answer.
 
-Stock behaviour that this corrects, covered by a test: a node that hangs is asked again after 5, 10, 20 s … by the next
-request, which takes 3 s longer for it. A search for a group takes 3 s at most, so that in such an epoch nobody meets.
+Stock behaviour that this corrects, covered by a test: the first request that meets a node that hangs takes 3 s longer, also
+where the node is known to hang; after 5, 10, 20 s … it is asked again by the next request, which takes 3 s longer too. A
+search for a group takes 3 s at most, so that in such an epoch nobody meets.
 """
 
 from __future__ import annotations
@@ -68,3 +69,8 @@ class Unresponsive(Blacklist):
 async def ask_in_background(_dht: DHT, node: DHTNode) -> None:
     """Let a running node use this list; to be run in the DHT's process."""
     node.blacklist = Unresponsive(node.protocol)
+
+
+async def pass_over(_dht: DHT, node: DHTNode, *, peer: PeerID) -> None:
+    """No request asks this node until it has answered in the background; to be run in the DHT's process."""
+    node.blacklist.register_failure(peer)

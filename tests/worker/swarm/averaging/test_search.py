@@ -16,6 +16,7 @@ from hivemind.utils import ValueWithExpiration, get_dht_time
 
 from searches import company, searching
 from skep.worker.connection.stored import LONGEST_ID
+from skep.worker.connection.unresponsive import pass_over
 from skep.worker.swarm.averaging.groups import Groups
 from skep.worker.swarm.averaging.search import BoundedSearch, UnhurriedKeys
 
@@ -125,6 +126,19 @@ def test_a_leader_that_lets_its_group_wait_is_not_asked_again_in_this_round(monk
     asyncio.run(scene())
 
 
+@pytest.mark.parametrize(("silent", "passed_over"), [(True, [READY]), (False, [])])
+def test_look_ups_do_not_wait_for_the_node_of_a_leader_that_lets_its_group_wait(monkeypatch, silent, passed_over):
+    told = []
+
+    def tell(coroutine, *, return_future):
+        assert (coroutine.func, return_future) == (pass_over, True)
+        told.append(coroutine.keywords["peer"])
+
+    dht = SimpleNamespace(peer_id=OURS, num_workers=1, run_coroutine=tell)
+    asyncio.run(ask(monkeypatch, BoundedSearch, Leader(silent=silent), dht=dht))
+    assert told == passed_over
+
+
 async def is_left_out(search, peer, found=(READY, LEFT)):
     return (await search.group_key_manager.find_left_out([OURS, *found]))(peer)
 
@@ -215,6 +229,13 @@ class Due:
         await asyncio.sleep(3600.0)
 
 
+class DueNow(Due):
+    triggered = True
+
+    async def wait_for_trigger(self):
+        pass
+
+
 def follows(search, peer):
     """A call with which the peer joins the group of `search`; it has ended when this peer has said what becomes of it."""
     request = averaging_pb2.JoinRequest(
@@ -259,6 +280,18 @@ def test_of_a_group_that_is_not_begun_nobody_is_left():
         async with search.lock_looking_for_group, search.lock_request_join_group:
             assert await search.leader_assemble_group() is None
         assert not search.current_followers
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(("silent", "waits"), [([FRIEND], False), ([], True)], ids=["silent", "answers"])
+def test_a_groupmate_is_waited_for_unless_it_answers_nothing(silent, waits):
+    async def scene():
+        search = searching(OURS, BoundedSearch, heard=[[FRIEND]], silent=silent, dht=Found(), seconds=1.0)
+        await search.look_for_group.__self__._company.meet([FRIEND])
+        begun = time.monotonic()
+        assert await search.look_for_group(DueNow()) is None
+        assert (time.monotonic() - begun >= search.min_matchmaking_time + search.request_timeout) == waits
 
     asyncio.run(scene())
 
