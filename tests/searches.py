@@ -8,19 +8,16 @@ from hivemind.averaging.matchmaking import Matchmaking
 from skep.worker.swarm.averaging.groups import Company, Groups
 
 
-def company(heard=(), gone=(), others=(), silent=()):
+def company(heard=(), gone=(), others=()):
     """Of a peer whose last rounds averaged with the peers of each of `heard`.
 
-    All of these are connected but those of `gone`, and so are `others`. All answer but those of `silent`.
+    All of these are connected but those of `gone`, and so are `others`.
     """
 
     async def connected():
         return {peer for peers in heard for peer in peers} - set(gone) | set(others)
 
-    async def answers(peer, _within):
-        return peer not in silent
-
-    made = Company(connected, answers)
+    made = Company(connected, None)
     for peers in heard:
         made.hear(peers)
     return made
@@ -30,9 +27,7 @@ def told_nothing(_coroutine, **_options):
     """In place of what the DHT's process is told."""
 
 
-def searching(
-    own, kind, *, client_mode=False, avoided=(), heard=(), gone=(), others=(), silent=(), dht=None, seconds=2.0
-):
+def searching(own, kind, *, client_mode=False, avoided=(), heard=(), gone=(), others=(), dht=None, seconds=2.0):
     """That of the peer `own`, changed by `kind` if it is not None. To be called in an event loop."""
     search = Matchmaking(
         SimpleNamespace(peer_id=own),
@@ -47,7 +42,7 @@ def searching(
         client_mode=client_mode,
     )
     if kind:
-        known = company(heard, gone, others, silent)
+        known = company(heard, gone, others)
         for peer in avoided:
             known.avoid(peer)
         kind(search, Groups(dict), known)

@@ -268,27 +268,6 @@ def test_all_are_gone_only_if_there_were_any():
     asyncio.run(scene())
 
 
-async def are_silent(company):
-    silence = asyncio.create_task(company.until_silent(1.0))
-    await asyncio.wait({silence}, timeout=LONG)
-    silence.cancel()
-    return silence.done() and not silence.cancelled()
-
-
-def test_all_are_silent_if_none_that_is_connected_answers():
-    async def scene():
-        peers = Peers(connected="ab", hanging="a")
-        assert not await are_silent(peers.company)  # there were none
-        await peers.company.meet("ab")
-        assert not await are_silent(peers.company)
-        peers.connected = {"a", "somebody else"}
-        assert await are_silent(peers.company)
-        peers.connected = None  # p2pd does not say
-        assert not await are_silent(peers.company)
-
-    asyncio.run(scene())
-
-
 def test_the_memory_of_groupmates_is_bounded():
     async def scene():
         peers = Peers(connected=range(2 * KEPT))

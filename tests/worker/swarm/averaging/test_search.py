@@ -229,13 +229,6 @@ class Due:
         await asyncio.sleep(3600.0)
 
 
-class DueNow(Due):
-    triggered = True
-
-    async def wait_for_trigger(self):
-        pass
-
-
 def follows(search, peer):
     """A call with which the peer joins the group of `search`; it has ended when this peer has said what becomes of it."""
     request = averaging_pb2.JoinRequest(
@@ -280,18 +273,6 @@ def test_of_a_group_that_is_not_begun_nobody_is_left():
         async with search.lock_looking_for_group, search.lock_request_join_group:
             assert await search.leader_assemble_group() is None
         assert not search.current_followers
-
-    asyncio.run(scene())
-
-
-@pytest.mark.parametrize(("silent", "waits"), [([FRIEND], False), ([], True)], ids=["silent", "answers"])
-def test_a_groupmate_is_waited_for_unless_it_answers_nothing(silent, waits):
-    async def scene():
-        search = searching(OURS, BoundedSearch, heard=[[FRIEND]], silent=silent, dht=Found(), seconds=1.0)
-        await search.look_for_group.__self__._company.meet([FRIEND])
-        begun = time.monotonic()
-        assert await search.look_for_group(DueNow()) is None
-        assert (time.monotonic() - begun >= search.min_matchmaking_time + search.request_timeout) == waits
 
     asyncio.run(scene())
 

@@ -197,15 +197,6 @@ class Company:
         connected = await self._connected() if self._met else None
         return connected is not None and not self._met.keys() & connected
 
-    async def until_silent(self, patience: float) -> None:
-        """Return once none of the groupmates of earlier rounds that are connected has answered for `patience` s."""
-        while True:
-            there = self._met.keys() & (await self._connected() or set())
-            answers = await asyncio.gather(*(self._answers(peer, patience) for peer in there))
-            if there and not any(answers):
-                return
-            await asyncio.sleep(LOST_LOOK_SECONDS)
-
     async def until_lost(self, peer: PeerID, patience: float) -> None:
         """Return once a groupmate of earlier rounds cannot be connected to, or any has not answered for `patience` s."""
         while await self._answers(peer, patience):

@@ -2,12 +2,12 @@
 
 Stock behaviour that this corrects, each covered by a test: the search queries the DHT without a pause, waits for a
 node of it that hangs, so that the others find us 6 s later, also for that of a leader that has said nothing more, and
-goes on until the round's time is up, also if no other peer is connected, or none answers; a peer that has harmed a
-round is asked for the next; who declares to begin first leads everybody, also if nobody has ever had a round with it,
-and asks and leaves them waiting as often as it likes; a group of two is good enough, so that whoever comes first is
-alone with a stranger; whatever a leader says of its group is believed, so that it may let us average nothing for
-others, or itself be several members, and alone decide what the average is; and whatever is found in the place of a
-peer's id is written as text, which takes the square of its length.
+goes on until the round's time is up, also if no other peer is connected; a peer that has harmed a round is asked for
+the next; who declares to begin first leads everybody, also if nobody has ever had a round with it, and asks and
+leaves them waiting as often as it likes; a group of two is good enough, so that whoever comes first is alone with a
+stranger; whatever a leader says of its group is believed, so that it may let us average nothing for others, or itself
+be several members, and alone decide what the average is; and whatever is found in the place of a peer's id is written
+as text, which takes the square of its length.
 """
 
 from __future__ import annotations
@@ -42,8 +42,6 @@ DECLARE_SECONDS: Final = 1.0
 """How long the search waits until it has declared that it looks for a group."""
 NOBODY_SECONDS: Final = 0.3
 """Between two looks at whether anybody can come."""
-SILENCE_SECONDS: Final = 2.0
-"""Nobody can come if all who could have answered nothing for so long."""
 IN_STEP: Final = 0.5
 """By this part of the time of matchmaking peers in step may differ in when they expect or learn of the end of an epoch. A
 group that begins earlier is that of a peer with a time of its own, which would take some of the others aside."""
@@ -228,19 +226,10 @@ class BoundedSearch:
     async def _wait_for_others(self, *ends: asyncio.Future[Any]) -> None:
         """Wait until one of `ends` is there, or nobody can come any more."""
         self._due = due = time.monotonic()
-        silence: asyncio.Task[None] | None = None
-        try:
-            while time.monotonic() - due < (2 if self._may_take_longer else 1) * self._needed:
-                done, _ = await asyncio.wait(ends, timeout=NOBODY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                if done:
-                    return
-                if self._nobody_seen_since(due):
-                    silence = silence or asyncio.create_task(self._company.until_silent(SILENCE_SECONDS))
-                    if silence.done() or await self._company.is_gone():
-                        return
-        finally:
-            if silence:
-                silence.cancel()
+        while time.monotonic() - due < (2 if self._may_take_longer else 1) * self._needed:
+            done, _ = await asyncio.wait(ends, timeout=NOBODY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+            if done or (self._nobody_seen_since(due) and await self._company.is_gone()):
+                return
 
     @property
     def _needed(self) -> float:
