@@ -129,7 +129,8 @@ class Questions(msgspec.Struct, frozen=True):
 
     `seeds` are multiaddresses, and `known` those of remembered peers, which are tried if no seed can be met. `port`,
     `map_port`, `listen_host` and `client_mode` are as in WorkerOptions. If `is_running`, this computer is in the swarm
-    already, and only the seeds are tried. The peers of an `invited` swarm answer no one else. The process has to end `within` seconds; `patience` is how many a peer may take to answer.
+    already, and only the seeds are tried. The peers of an `invited` swarm answer no one else. The process has to end
+    `within` seconds; `patience` is how many a peer may take to answer.
     """
 
     seeds: tuple[str, ...]

@@ -1,8 +1,8 @@
 """Nodes of the DHT that do not answer: asked again in the background only, not by whoever needs an answer.
 
-Stock behaviour that this corrects, covered by a test: the first request that meets a node that hangs takes 3 s longer, also
-where the node is known to hang; after 5, 10, 20 s … it is asked again by the next request, which takes 3 s longer too. A
-search for a group takes 3 s at most, so that in such an epoch nobody meets.
+Stock behaviour that this corrects, each covered by a test: a node that hangs is asked again after 5, 10, 20 s … by the
+next request, which takes 3 s longer for it; and the first request to such a node takes 3 s longer also if the caller
+knows already that it hangs. A search for a group takes 3 s at most, so that in such an epoch no group is formed.
 """
 
 from __future__ import annotations

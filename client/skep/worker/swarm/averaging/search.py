@@ -1,12 +1,12 @@
 """How an averager finds a group for a round.
 
-Stock behaviour that this corrects, each covered by a test: the search queries the DHT without a pause, waits for a
-node of it that hangs, so that the others find us 6 s later, also for that of a leader that has said nothing more, and
-goes on until the round's time is up, also if no other peer is connected; a peer that has harmed a round is asked for
-the next; who declares to begin first leads everybody, also if nobody has ever had a round with it, and asks and
-leaves them waiting as often as it likes; a group of two is good enough, so that whoever comes first is alone with a
-stranger; whatever a leader says of its group is believed, so that it may let us average nothing for others, or itself
-be several members, and alone decide what the average is; and whatever is found in the place of a peer's id is written
+Stock behaviour that this corrects, each covered by a test: the search queries the DHT without a pause; it waits for a
+DHT node that hangs, so that the others find us 6 s later, also if it is that of a leader that has stopped answering;
+it goes on until the round's time is up, also if no other peer is connected; it asks a peer that has harmed a round for
+the next one. Who declares first to begin leads everybody, also if no peer has ever averaged with it, and as often as it
+accepts peers and then begins no group. A group of two is accepted, so that the first peer may be in a group with an
+unknown one only. Whatever a leader says of its group is believed, so that we may average nothing for others, or the
+leader may be several members and alone decide what the average is. What is found in the place of a peer's id is written
 as text, which takes the square of its length.
 """
 
