@@ -10,7 +10,7 @@ import psutil
 
 
 def machine() -> str:
-    """Processor, cores, memory, system."""
+    """Processor, cores, memory, system and its version, without what the builder of a kernel appends to it."""
     processor = platform.processor() or platform.machine()
     listed = Path("/proc/cpuinfo")
     for line in listed.read_text().splitlines() if listed.exists() else []:
@@ -18,4 +18,5 @@ def machine() -> str:
             processor = line.split(":", 1)[1].strip()
             break
     memory_gb = psutil.virtual_memory().total / 1e9
-    return f"{processor}, {os.cpu_count()} cores, {memory_gb:.0f} GB, {platform.system()} {platform.release()}"
+    system = f"{platform.system()} {platform.release().split('-')[0]}"
+    return f"{processor}, {os.cpu_count()} cores, {memory_gb:.0f} GB, {system}"

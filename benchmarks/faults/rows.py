@@ -77,18 +77,16 @@ def git(*arguments: str) -> str:
 
 
 def write_table(parts: list[Part], folder: Path) -> None:
-    """`faults.md`: each part's quantities, by commit and machine, newest last."""
+    """`faults.md`: each part's quantities at the last commit that has all rows, and at later ones; newest last."""
     lines = [
-        "`make test-faults PART=…`; the single rows are in `faults-*.jsonl`.",
+        "`make test-faults PART=…`; the single rows, also those of earlier commits, are in `faults-*.jsonl`.",
         "",
         "| part | what | measured | target | of | commit | machine |",
         "|---|---|---|---|---|---|---|",
     ]
     for part in parts:
-        groups: dict[tuple[str, str], list[Measured]] = {}
-        for row in stored(folder / f"faults-{part.name}.jsonl"):
-            groups.setdefault((row["commit"], row["machine"]), []).append(row)
-        for (commit, where), rows in groups.items():
+        for commit, rows in recent(part, stored(folder / f"faults-{part.name}.jsonl")):
+            where = "; ".join(sorted({row["machine"] for row in rows}))
             for each in part.judged(rows):
                 missed = " **missed**" if each.missed else ""
                 lines.append(
@@ -97,3 +95,12 @@ def write_table(parts: list[Part], folder: Path) -> None:
                 )
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "faults.md").write_text("\n".join(lines) + "\n")
+
+
+def recent(part: Part, rows: list[Measured]) -> list[tuple[str, list[Measured]]]:
+    """The rows by commit, from the last commit on that has as many as are wanted; all if none has."""
+    groups: dict[str, list[Measured]] = {}
+    for row in rows:
+        groups.setdefault(row["commit"], []).append(row)
+    whole = [number for number, own in enumerate(groups.values()) if len(own) >= part.count]
+    return list(groups.items())[max(whole, default=0) :]

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,7 @@ from faults.churn import End, above, curve
 from faults.family import Role
 from faults.kill import PART
 from faults.recovery import kill_one
-from faults.rows import Rows, git, this_commit
+from faults.rows import Rows, git, recent, this_commit
 from faults.soak import growth
 from faults.volunteer import Entry, damage, volunteer
 
@@ -159,6 +160,13 @@ def test_rows_of_this_commit_are_counted_at_the_next_start(tmp_path):
     file = tmp_path / "faults-kill.jsonl"
     file.write_text(file.read_text().replace(this_commit(), "another"))
     assert Rows(PART, tmp_path).of_this_commit() == []
+
+
+def test_table_shows_the_last_whole_commit_and_later_ones():
+    part = replace(PART, count=2)
+    first, whole, later = ({"commit": name} for name in ("first", "whole", "later"))
+    assert recent(part, [first, later]) == [("first", [first]), ("later", [later])]
+    assert recent(part, [first, first, whole, whole, later]) == [("whole", [whole, whole]), ("later", [later])]
 
 
 def test_rows_are_outdated_by_changes_of_what_is_measured_only(tmp_path, monkeypatch):
