@@ -25,6 +25,13 @@ def test_what_a_lost_peer_costs_the_two_others_is_within_the_bounds(fault, momen
     assert min(row["confirmed"]) >= 1, row
 
 
+@pytest.mark.alone
+@pytest.mark.timeout(600)
+def test_the_survivor_of_two_waits_for_nobody():
+    row = in_a_swarm("skep", Case(2, "kill", 0.5, calm=1, after=2, seconds=8.0))
+    assert [each.name for each in judged([row]) if each.missed] == [], row
+
+
 OLD = {
     "kind": "skep",
     "peers": 4,

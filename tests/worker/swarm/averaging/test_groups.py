@@ -262,6 +262,8 @@ def test_all_are_gone_only_if_there_were_any():
         assert not await peers.company.is_gone()
         peers.connected = {"b", "somebody else"}
         assert not await peers.company.is_gone()
+        assert not await peers.company.is_gone(hanging={"a"})
+        assert await peers.company.is_gone(hanging={"b"})
         peers.connected = {"somebody else"}
         assert await peers.company.is_gone()
 

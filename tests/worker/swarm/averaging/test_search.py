@@ -14,7 +14,7 @@ from hivemind.p2p import PeerID
 from hivemind.proto import averaging_pb2
 from hivemind.utils import ValueWithExpiration, get_dht_time
 
-from searches import company, searching
+from searches import company, searching, told_nothing
 from skep.worker.connection.stored import LONGEST_ID
 from skep.worker.connection.unresponsive import pass_over
 from skep.worker.swarm.averaging.groups import Groups
@@ -206,6 +206,7 @@ class Found:
     """In place of the DHT: nobody else looks for a group."""
 
     peer_id, num_workers = OURS, 1
+    run_coroutine = staticmethod(told_nothing)
 
     async def get(self, _key, **_options):
         return None
@@ -261,6 +262,24 @@ def test_a_group_with_strangers_alone_is_not_begun_while_others_may_come_and_sto
         friend, stranger = follows(search, FRIEND), follows(search, STRANGER)
         assert set((await asyncio.wait_for(look, 5.0)).peer_ids) == {OURS, FRIEND, STRANGER}
         assert (await friend)[-1] == (await stranger)[-1] == averaging_pb2.BEGIN_ALLREDUCE
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("hangs", [True, False])
+def test_a_peer_alone_with_a_leader_that_let_it_wait_looks_on_only_if_that_answers(hangs):
+    async def scene():
+        search = searching(
+            OURS, BoundedSearch, heard=[[READY]], hanging=[READY] if hangs else [], dht=Found(), seconds=0.8
+        )
+        ours, step = search.look_for_group.__self__, Due()
+        step.wait_for_trigger = AsyncMock()
+        await ours._company.meet([READY])
+        look = asyncio.create_task(search.look_for_group(step))
+        await until(lambda: ours._due < math.inf)
+        ours._let_wait(READY)
+        assert await asyncio.wait_for(look, 5.0) is None
+        assert (time.monotonic() - ours._due < ours._needed) == hangs
 
     asyncio.run(scene())
 

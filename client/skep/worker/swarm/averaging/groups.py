@@ -192,10 +192,14 @@ class Company:
     def avoids(self, peer: PeerID) -> bool:
         return self._clock() < self._caught.get(peer, -math.inf)
 
-    async def is_gone(self) -> bool:
-        """Whether there were groupmates, and none is connected any more."""
+    async def is_gone(self, hanging: Collection[PeerID] = ()) -> bool:
+        """Whether there were groupmates, and none is connected any more, apart from those that are `hanging`."""
         connected = await self._connected() if self._met else None
-        return connected is not None and not self._met.keys() & connected
+        return connected is not None and not (self._met.keys() - set(hanging)) & connected
+
+    async def hangs(self, peer: PeerID, patience: float) -> bool:
+        """Whether a peer answers nothing for `patience` s."""
+        return not await self._answers(peer, patience)
 
     async def until_lost(self, peer: PeerID, patience: float) -> None:
         """Return once a groupmate of earlier rounds cannot be connected to, or any has not answered for `patience` s."""

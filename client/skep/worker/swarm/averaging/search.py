@@ -2,7 +2,7 @@
 
 Stock behaviour that this corrects, each covered by a test: the search queries the DHT without a pause; it waits for a
 DHT node that hangs, so that the others find us 6 s later, also if it is that of a leader that has stopped answering;
-it goes on until the round's time is up, also if no other peer is connected; it asks a peer that has harmed a round for
+it goes on until the round's time is up, also if no other peer is connected, or none that does not hang; it asks a peer that has harmed a round for
 the next one. Who declares first to begin leads everybody, also if no peer has ever averaged with it, and as often as it
 accepts peers and then begins no group. A group of two is accepted, so that the first peer may be in a group with an
 unknown one only. Whatever a leader says of its group is believed, so that we may average nothing for others, or the
@@ -42,6 +42,8 @@ DECLARE_SECONDS: Final = 1.0
 """How long the search waits until it has declared that it looks for a group."""
 NOBODY_SECONDS: Final = 0.3
 """Between two looks at whether anybody can come."""
+HANGING_SECONDS: Final = 2.0
+"""A leader that has let us wait, and then does not answer a question for so long, is not waited for any longer."""
 IN_STEP: Final = 0.5
 """By this part of the time of matchmaking peers in step may differ in when they expect or learn of the end of an epoch. A
 group that begins earlier is that of a peer with a time of its own, which would take some of the others aside."""
@@ -167,6 +169,8 @@ class BoundedSearch:
         self._search, self._groups, self._company = search, groups, company
         self._spent = set[PeerID]()
         """Leaders that are not followed again in this round: each costs no more of its time than once."""
+        self._hanging = set[PeerID]()
+        """Leaders that have let us wait in this round and answer nothing."""
         self._doubtful = deque[PeerID](maxlen=KEPT)
         """Leaders that have let us wait for a group, and have not begun one since. They are followed if others follow them."""
         self._step: StepControl | None = None
@@ -186,6 +190,7 @@ class BoundedSearch:
         )
         self._found: dict[StepControl, asyncio.Future[GroupInfo]] = {}
         self._looks = set[asyncio.Task[Any]]()
+        self._questions = set[asyncio.Task[None]]()
         search.group_key_manager = self._keys
         search._servicer_type = Leaders(search._servicer_type, self._refuses, self._let_wait)  # noqa: SLF001 - as above
         search._request_join_potential_leaders = self._ask_leaders  # noqa: SLF001 - as above
@@ -196,6 +201,7 @@ class BoundedSearch:
         """In place of hivemind's, which returns only after it has withdrawn our record from the DHT."""
         if step is not self._step:
             self._spent.clear()
+            self._hanging = set()
         self._step, self._due, self._passed_over = step, math.inf, False
         found = self._found[step] = asyncio.get_running_loop().create_future()
         look = asyncio.create_task(self._look(step))
@@ -228,7 +234,7 @@ class BoundedSearch:
         self._due = due = time.monotonic()
         while time.monotonic() - due < (2 if self._may_take_longer else 1) * self._needed:
             done, _ = await asyncio.wait(ends, timeout=NOBODY_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            if done or (self._nobody_seen_since(due) and await self._company.is_gone()):
+            if done or (self._nobody_seen_since(due) and await self._company.is_gone(self._hanging)):
                 return
 
     @property
@@ -283,6 +289,13 @@ class BoundedSearch:
         self._spent.add(leader)
         self._doubtful.append(leader)
         self._keys.pass_over(leader)
+        question = asyncio.create_task(self._ask_whether_it_hangs(leader, self._hanging))
+        self._questions.add(question)
+        question.add_done_callback(self._questions.discard)
+
+    async def _ask_whether_it_hangs(self, leader: PeerID, hanging: set[PeerID]) -> None:
+        if await self._company.hangs(leader, HANGING_SECONDS):
+            hanging.add(leader)
 
     def _takes_any(self, margin: float = 0.0) -> bool:
         """Whether the time is up, but for so many seconds, in which peers in step come."""
