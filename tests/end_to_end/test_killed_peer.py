@@ -27,7 +27,7 @@ def test_what_a_lost_peer_costs_the_two_others_is_within_the_bounds(fault, momen
 
 @pytest.mark.alone
 @pytest.mark.timeout(600)
-def test_the_survivor_of_two_waits_for_nobody():
+def test_of_two_peers_the_other_does_not_wait_for_one_that_is_killed():
     row = in_a_swarm("skep", Case(2, "kill", 0.5, calm=1, after=2, seconds=8.0))
     assert [each.name for each in judged([row]) if each.missed] == [], row
 

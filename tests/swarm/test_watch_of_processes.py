@@ -95,6 +95,7 @@ def run_and_close(tracker):
         loop.close()
 
 
+# that the tracker's thread ends at an error is what is tested
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_tracker_that_ended_at_an_error_is_noticed(swarm, monkeypatch):
     monkeypatch.setattr(LiveProgressTracker, "run", run_and_close)

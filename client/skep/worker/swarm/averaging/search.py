@@ -1,13 +1,13 @@
 """How an averager finds a group for a round.
 
 Stock behaviour that this corrects, each covered by a test: the search queries the DHT without a pause; it waits for a
-DHT node that hangs, so that the others find us 6 s later, also if it is that of a leader that has stopped answering;
-it goes on until the round's time is up, also if no other peer is connected, or none that does not hang; it asks a peer that has harmed a round for
-the next one. Who declares first to begin leads everybody, also if no peer has ever averaged with it, and as often as it
-accepts peers and then begins no group. A group of two is accepted, so that the first peer may be in a group with an
-unknown one only. Whatever a leader says of its group is believed, so that we may average nothing for others, or the
-leader may be several members and alone decide what the average is. What is found in the place of a peer's id is written
-as text, which takes the square of its length.
+DHT node that hangs, so that the others find us 6 s later, also if it is that of a leader that has stopped answering; it
+goes on until the round's time is up, also if no other peer is connected, or none that does not hang; it asks a peer
+that has harmed a round for the next one. Who declares first to begin leads everybody, also if no peer has ever averaged
+with it, and as often as it accepts peers and then begins no group. A group of two is accepted, so that the first peer
+may be in a group with an unknown one only. Whatever a leader says of its group is believed, so that we may average
+nothing for others, or the leader may be several members and alone decide what the average is. What is found in the
+place of a peer's id is written as text, which takes the square of its length.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class BoundedSearch:
         """In place of hivemind's, which returns only after it has withdrawn our record from the DHT."""
         if step is not self._step:
             self._spent.clear()
-            self._hanging = set()
+            self._hanging = set()  # a new set: a question of the last round may end in this one
         self._step, self._due, self._passed_over = step, math.inf, False
         found = self._found[step] = asyncio.get_running_loop().create_future()
         look = asyncio.create_task(self._look(step))
