@@ -70,6 +70,15 @@ def test_gradients_that_are_not_finite_are_noticed():
     assert not made.gradients_finite()
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_parameters_that_are_not_finite_are_noticed(number):
+    made, _ = make()
+    assert made.parameters_finite()
+    with torch.no_grad():
+        made.parameters[-1].view(-1)[-1] = number
+    assert not made.parameters_finite()
+
+
 def test_gradients_that_were_measured_are_measured_again_after_others_were_added():
     made, _ = make()
     batch = text_batch(torch.randint(256, (2, 16)))

@@ -349,6 +349,28 @@ class Newcomer:
         return loaded.result()
 
 
+def test_a_download_ends_the_one_that_runs_beside_it():
+    stalled, whole = Donor(ends="stall", after=2), Donor()
+    offers = {PeerID(b"donor").to_bytes(): stalled}
+    newcomer = Newcomer(offers)
+    results = [Future(), Future()]
+
+    async def twice():
+        first = asyncio.create_task(newcomer._download(SimpleNamespace(set_result=results[0].set_result), WANTED))
+        while stalled.sent < PART_BYTES:
+            await asyncio.sleep(0.01)
+        offers[PeerID(b"donor").to_bytes()] = whole
+        await newcomer._download(SimpleNamespace(set_result=results[1].set_result), WANTED)
+        # the first one ended before the second began, not by its donor's deadline
+        assert first.done()
+        await first
+
+    asyncio.run(asyncio.wait_for(twice(), STALL_SECONDS / 2))
+    assert results[0].result() is None
+    assert is_whole(results[1].result())
+    assert stalled.closed == stalled.calls == 1
+
+
 def test_a_donor_that_has_lied_is_not_asked_again():
     liar, honest = Donor([*TENSORS[:3], torch.tensor(-1.0)]), Donor()
     offers = {PeerID(b"liar").to_bytes(): liar, PeerID(b"honest").to_bytes(): honest}
