@@ -14,6 +14,7 @@ from skep.core.policy.conditions import Condition, Conditions, answered
 from skep.core.policy.device_shares import Ceiling
 from skep.core.project.data import Project
 from skep.core.record.contributions import Evaluation, Tally, Totals
+from skep.core.session.control import snapshot_of, status
 from skep.core.session.phases import Phase, Stage, StageProgress, SwarmProgress
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, Text, verbatim
@@ -56,6 +57,20 @@ def test_in_german_words_and_numbers_are_german() -> None:
         f"Verkehr        3,4{THIN}MB hinauf · 1,0{THIN}kB herunter",
     ):
         assert part in text
+
+
+@pytest.mark.parametrize("width", [40, 120])
+def test_another_terminal_shows_the_same(width: int) -> None:
+    for snapshot in (TRAINING, replace(TRAINING, finished=verbatim("It is over."), phase=Phase.LEAVING)):
+        assert shown(snapshot_of(status(snapshot)), width) == shown(snapshot, width)
+
+
+@pytest.mark.parametrize("phase", [Phase.RECOVERING, Phase.PAUSED, Phase.JOINING])
+def test_while_no_worker_runs_only_what_was_brought_is_shown(phase: Phase) -> None:
+    text = shown(replace(TRAINING, phase=phase, progress=None, restart_at=1_012.0))
+    assert "Contributions  4 confirmed · 1 pending · 0 lost" in text
+    for figure in ("samples/s", "measured", "peers", "loss", "Traffic"):
+        assert figure not in text
 
 
 def test_a_peer_behind_a_router_is_told_that_it_is() -> None:

@@ -23,6 +23,7 @@ from skep.adapters.storage.paths import Home
 from skep.core.findings import Check, Finding, State, seed_down
 from skep.core.project.shards import shard_name
 from skep.core.sandbox import Guard, Sandbox
+from skep.core.session.control import snapshot_of, status
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.settings.settings import DEFAULTS
@@ -416,6 +417,11 @@ def test_only_a_skep_in_this_swarm_answers_for_it(case):
     assert not replace(case, snapshot=replace(training, joined=False)).is_running
     assert not replace(case, snapshot=replace(training, project=make_project("other"))).is_running
     assert not case.is_running
+
+
+def test_a_skep_in_another_terminal_answers_for_its_swarm_too(case):
+    training = Snapshot(phase=Phase.TRAINING, project=case.project, progress=make_progress(), joined=True)
+    assert replace(case, snapshot=snapshot_of(status(training))).is_running
 
 
 # --- all at the same time

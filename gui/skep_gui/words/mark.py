@@ -46,12 +46,14 @@ def look(snapshot: Snapshot) -> Look:
             return Look(State.JOINING, _joining_bands(snapshot))
         case Phase.PAUSED:
             return Look(State.PROBLEM if snapshot.on_a_break else State.PAUSED)
-        case Phase.TRAINING | Phase.LEAVING:
+        case Phase.LEAVING:  # nothing is computed while the last round is awaited, or a state is handed over
+            return Look(State.PAUSED)
+        case Phase.TRAINING:
             return _working(snapshot)
 
 
 def _working(snapshot: Snapshot) -> Look:
-    if snapshot.allowance.share <= 0 or snapshot.saving:
+    if snapshot.allowance.share <= 0:
         return Look(State.PAUSED)
     if snapshot.waiting:  # nothing is trained, as in a pause or after a failure
         return Look(State.PAUSED if snapshot.waiting in ORDINARY else State.PROBLEM)

@@ -283,8 +283,8 @@ def shortened(text: str, most: int = 40) -> str:
 
 
 def granted(snapshot: Snapshot) -> float:
-    """The share 0..1 that a project may use; 0 without a project."""
-    return 0.0 if snapshot.phase is Phase.IDLE else snapshot.allowance.share
+    """The share 0..1 that a project may use; 0 without a project, or while it is on a break."""
+    return 0.0 if snapshot.phase is Phase.IDLE or snapshot.on_a_break else snapshot.allowance.share
 
 
 def measured(snapshot: Snapshot) -> float | None:

@@ -34,6 +34,7 @@ BUSY = Snapshot(
     in_step=True,
     seeds=("/ip4/203.0.113.7/tcp/31337/p2p/Qm",),
     failures=3,
+    joined=True,
     peer_id="Qm",
     device="CPU",
     client_mode=True,
@@ -42,6 +43,7 @@ BUSY = Snapshot(
     evaluations=(Evaluation(1, 5.0), Evaluation(2, 4.0)),
     totals=Totals(confirmed=Tally(2, 20)),
     problem=Problem(verbatim("It rains."), verbatim("Wait.")),
+    finished=verbatim("It is over."),
     restart_at=100.0,
     leaving_until=101.0,
 )

@@ -101,6 +101,13 @@ def test_a_worker_that_reports_and_does_nothing_is_ended_when_no_round_can_last_
     assert training.snapshot.phase is Phase.RECOVERING
 
 
+def test_the_figures_of_a_worker_end_with_it(training: Stay):
+    assert training.snapshot.progress is not None
+    training.see(m.WorkerExited(-9))
+    assert training.snapshot.phase is Phase.RECOVERING
+    assert training.snapshot.progress is None
+
+
 def test_a_stuck_worker_is_ended_once(training: Stay):
     training.reports(60 + ROUNDS + 2).ended_at = None
     assert training.reports(100 + ROUNDS).ended_at is None

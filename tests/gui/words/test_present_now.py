@@ -67,8 +67,8 @@ def test_the_tray_names_the_project_once():
         (shots.PAUSED, Look(State.PAUSED)),
         (replace(shots.PAUSED, restart_at=shots.NOW), Look(State.PROBLEM)),
         (shots.RECOVERING, Look(State.PROBLEM)),
-        (shots.LEAVING, Look(State.TRAINING, 4)),
-        (replace(shots.LEAVING, allowance=Allowance(0.0, NOTHING)), Look(State.PAUSED)),
+        (shots.LEAVING, Look(State.PAUSED)),
+        (replace(shots.TRAINING, allowance=Allowance(0.0, NOTHING)), Look(State.PAUSED)),
         (replace(shots.TRAINING, waiting=Text("wait.swarm")), Look(State.PAUSED)),
         (replace(shots.TRAINING, waiting=Text("wait.no_answer")), Look(State.PROBLEM)),
         (replace(shots.TRAINING, waiting=Losses(10, Text("round.round_failed")).sentence), Look(State.PROBLEM)),
@@ -119,6 +119,14 @@ def test_what_is_not_measured_is_a_dash_or_the_devices_name():
     assert (device.value, device.below) == ("NVIDIA GeForce RTX 4070", "")
     assert peers.below == "through a router, outgoing only"
     assert NOW.figures(replace(shots.TRAINING, relayed=True))[3].below == "through a seed"
+
+
+def test_during_a_break_no_figure_of_the_last_worker_is_shown():
+    resting = replace(shots.PAUSED, pause=None, allowance=Allowance(1.0, NOTHING), progress=None, restart_at=shots.NOW + 12)
+    assert (NOW.share(resting), NOW.share_below(resting)) == ("0\u2009%", "asked 0\u2009%")
+    assert NOW.epoch(resting) is None
+    confirmed, speed, _, peers = NOW.figures(resting)
+    assert (confirmed.value, speed.value, peers.value) == ("184\u2009320", units.MISSING, units.MISSING)
 
 
 def test_asked_and_measured_share():

@@ -210,11 +210,12 @@ class PlainRenderer(Renderer):
                 pass  # the line of progress tells the rest
 
     def look(self, snapshot: Snapshot, wall: float, now: float) -> None:
-        if snapshot.progress is None or (self._written is not None and now - self._written < EVERY):
+        begun = snapshot.progress is not None or (snapshot.joined and snapshot.phase is not Phase.IDLE)
+        if not begun or (self._written is not None and now - self._written < EVERY):
             return
         self._written = now
         loads = snapshot.phase is Phase.TRAINING and snapshot.stage is not None
-        waits = loads or snapshot.leaving_until is not None or snapshot.on_a_break or bool(snapshot.waiting)
+        waits = loads or snapshot.leaving_until is not None or bool(snapshot.waiting) or snapshot.progress is None
         self._terminal.write(snapshot_view.sentence(snapshot, wall) if waits else snapshot_view.update(snapshot))
 
     def close(self, totals: Totals, failure: Problem | None) -> None:

@@ -27,8 +27,8 @@ def panel(snapshot: Snapshot, now: float, width: int) -> list[Line]:
     if snapshot.phase in (Phase.JOINING, Phase.RECOVERING):
         blocks.append(checklist(snapshot.stage, width))
     blocks.append([(Span(sentence(snapshot, now), _tone(snapshot)),)])
-    if snapshot.joined and snapshot.progress is not None:
-        blocks.append(_figures(snapshot, snapshot.progress, width))
+    if snapshot.joined and snapshot.project is not None:
+        blocks.append(_figures(snapshot, width))
     if snapshot.phase in (Phase.TRAINING, Phase.PAUSED) and rules(snapshot):
         blocks.append(rules(snapshot))
     if snapshot.problem is not None:
@@ -127,7 +127,11 @@ def _tone(snapshot: Snapshot) -> Tone:
             return Tone.SLATE
 
 
-def _figures(snapshot: Snapshot, progress: SwarmProgress, width: int) -> list[Line]:
+def _figures(snapshot: Snapshot, width: int) -> list[Line]:
+    """What this stay has brought, and while a worker runs how its training goes."""
+    progress, contributions = snapshot.progress, _row(tr("Contributions"), tallies(snapshot.totals))
+    if progress is None:
+        return [contributions]
     client = tr("behind a router: makes connections, accepts none")
     relayed = tr("behind a router: others connect through a seed")
     heavy = tr("one takes longer than 0.05 s, and a pause waits for it")
@@ -136,7 +140,7 @@ def _figures(snapshot: Snapshot, progress: SwarmProgress, width: int) -> list[Li
         _row(tr("Loss"), loss(snapshot)),
         _row(tr("Speed"), speed(progress)),
         _row(tr("Compute share"), shares(progress)),
-        _row(tr("Contributions"), tallies(snapshot.totals)),
+        contributions,
         _row(tr("Traffic"), traffic(progress.bytes_sent, progress.bytes_received)),
         *([_row(tr("Network"), client)] if snapshot.client_mode else []),
         *([_row(tr("Network"), relayed)] if snapshot.relayed else []),

@@ -269,7 +269,7 @@ def _exited(snapshot: Snapshot, worker: WorkerRun, message: m.WorkerExited, now:
     goes = worker.departing or (message.code == 0 and renewal.is_asked(snapshot, worker))
     losing = e.LosePending(snapshot.project.id, worker.stopped_for if asked or goes else STOPPED)
     saving = _saved(snapshot) if snapshot.progress is not None else ()
-    gone = replace(snapshot, worker=None, saving=False)
+    gone = replace(snapshot, worker=None, progress=None, saving=False)
     if snapshot.phase is Phase.LEAVING:
         after, effects = become_idle(gone)
         return after, (losing, *saving, *effects)

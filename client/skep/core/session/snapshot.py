@@ -137,6 +137,7 @@ class Snapshot:
     heavy: bool = False
     """Whether a single sample takes longer than the limit for a micro-batch while this computer is in use."""
     progress: SwarmProgress | None = None
+    """What the running worker reported last; None while none runs."""
     position: int = 0
     """Samples drawn from the data or left to other peers, as last reported in this stay."""
     evaluations: tuple[Evaluation, ...] = ()
