@@ -40,7 +40,7 @@ from skep.core.session import messages as m
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, verbatim
-from skep.engine.engine import INBOX, OUR_OWN, Engine
+from skep.engine.engine import INBOX, OUR_OWN, RECORDED_AGAIN, Engine
 from skep.ports import Post
 
 PROJECT = make_project()
@@ -416,6 +416,13 @@ def test_a_full_disk_is_told_once_and_its_rows_are_written_later(house: House):
     house.ledger.failing = None
     house.wait(lambda: len(house.ledger.rows) == 2)
     assert house.ledger.totals("tiny").confirmed == Tally(2, 16)
+    house.wait(lambda: len(house.notified) == 2)
+    assert house.notified == [FULL.problem, RECORDED_AGAIN]
+    assert house.engine.snapshot.problem is None
+    # the next one is told again
+    house.ledger.failing = FULL
+    house.engine.post(m.ContributionConfirmed("c3", 5, 8, 2))
+    house.wait(lambda: house.notified[2:] == [FULL.problem])
 
 
 def test_rows_a_full_disk_refused_are_not_lost_with_the_worker(house: House):

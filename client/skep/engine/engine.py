@@ -48,6 +48,7 @@ CALM_TICK_SECONDS: Final = 2.0
 """Seconds between ticks while idle or training: then only the end of a pause and the deadline of a sensor need them."""
 _CALM: Final = (Phase.IDLE, Phase.TRAINING)
 ENDED_BEFORE: Final = Text("engine.skep_ended_before_round")
+RECORDED_AGAIN: Final = Problem(Text("engine.recorded_again"))
 NOT_NEXT_TIME: Final = Text("engine.free_space_before_next_start")
 OUR_OWN: Final = Problem(Text("app.skep_met_error_own_goes"), Text("app.log_has_details"), Remedy.REPORT.value)
 
@@ -99,6 +100,7 @@ class Engine:
         self._follow_ups: deque[m.Message] = deque()
         self._observers: list[ports.Observer] = []
         self._unwritten = Unwritten()
+        self._unrecorded: Problem | None = None
         self._snapshot = Snapshot()
         self._ticked = 0.0
         self._started: Future[None] = Future()
@@ -317,20 +319,24 @@ class Engine:
             case e.Notify():
                 pass  # another problem would hide the one that could not be shown
             case (
+                e.Record()
+                | e.SavePosition()
+                | e.SaveEvaluation()
+                | e.RecordChange()
+                | e.RecordReaction()
+                | e.RecordUsage()
+            ):
+                self._unrecorded = problem
+                self.post(m.ProblemArose(problem))
+            case (
                 e.TellWorker()
                 | e.StopWorker()
                 | e.EndStuckWorker()
                 | e.RenewWorker()
                 | e.SetAllowance()
-                | e.Record()
                 | e.LosePending()
-                | e.SavePosition()
-                | e.SaveEvaluation()
                 | e.SaveSettings()
                 | e.SavePause()
-                | e.RecordChange()
-                | e.RecordReaction()
-                | e.RecordUsage()
                 | e.EndEngine()
             ):
                 self.post(m.ProblemArose(problem))
@@ -369,6 +375,10 @@ class Engine:
             return  # reported when it was first refused
         except Exception:
             log.exception("the ledger cannot catch up")
+            return
+        if self._unrecorded is not None:
+            self.post(m.ProblemArose(RECORDED_AGAIN, over=self._unrecorded))
+            self._unrecorded = None
 
 
 def _of(project: Project, message: m.Message) -> m.Message:

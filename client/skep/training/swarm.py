@@ -184,7 +184,7 @@ class Swarm:
                 plan.batch_size,
                 self._rounds,
                 self._rate,
-                notice=lambda problem: self._report(say(problem.title)),
+                notice=lambda noticed: self._report(say(noticed.problem.title)),
                 bandwidth=relays.UNDIALLED if relayed else bandwidth,
                 groups=plan.groups,
             )

@@ -188,7 +188,7 @@ class Joining:
             self.rounds,
             self.pace.rate,
             reached.membership,
-            self._notice,
+            self.link.send,
             self._tell_loading,
             self._snapshots(trainer),
             relays.UNDIALLED if reached.relayed else 1.0,
@@ -306,7 +306,7 @@ class Joining:
             return None
         folder, run_id = Path(options.snapshots_folder), self.manifest.run_id
         limit = options.snapshot_bytes_per_day
-        return Snapshots(folder, run_id, options.manifest, _names(trainer), limit, tell=self._notice)
+        return Snapshots(folder, run_id, options.manifest, _names(trainer), limit, tell=self.link.send)
 
     def _known_peers(self) -> KnownPeers | None:
         folder = self.options.known_peers_folder

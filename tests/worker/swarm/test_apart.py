@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from english import in_english
-from skep.worker.swarm.apart import ALONE_EPOCHS, REFUSED, WAIT_EPOCHS, Apart
+from skep.worker.swarm.apart import ALONE_EPOCHS, AVERAGED_AGAIN, REFUSED, WAIT_EPOCHS, Apart
 from skep.worker.swarm.rounds import RoundFacts
 
 GOOD = RoundFacts(group_size=2, heard=("a",), missing=(), complete=True)
@@ -72,7 +72,11 @@ def test_a_refused_average_is_said_once(told):
     made = apart(told, 1)
     for epoch in range(3):
         made.parameters_averaged(epoch, replace(GOOD, refused=True))
-    assert told == [REFUSED]
+    assert [each.problem for each in told] == [REFUSED]
+    made.parameters_averaged(9, GOOD)
+    assert (told[1].problem, told[1].over) == (AVERAGED_AGAIN, REFUSED)
+    made.parameters_averaged(10, replace(GOOD, refused=True))
+    assert [each.problem for each in told[2:]] == [REFUSED]
     assert in_english(REFUSED.title)
 
 

@@ -40,7 +40,7 @@ from skep.worker.training import loop as loop_module
 from skep.worker.training.data import NotFetched
 from skep.worker.training.device import Threads
 from skep.worker.training.device_errors import PartialGradients
-from skep.worker.training.loop import DOUBTFUL, HOPELESS, STATE_PART_BYTES, TrainingLoop
+from skep.worker.training.loop import DOUBTFUL, FETCHED_AGAIN, HOPELESS, STATE_PART_BYTES, TrainingLoop
 from skep.worker.training.pace import Pace, RequestedLimits, SleepDetector
 from skep.worker.training.reporter import RATE_SECONDS, Reporter
 from skep.worker.training.resource_limits import DryRun, MicroBatches, ResourceLimits
@@ -748,6 +748,8 @@ def test_data_that_cannot_be_fetched_is_said_once_and_asked_for_again():
     assert [each.problem for each in bench.link.all(WorkerNoticed)] == [full]
     bench.samples.broken, before = None, len(bench.trainer.done)
     bench.run_until(lambda: len(bench.trainer.done) > before)
+    _, over = bench.link.all(WorkerNoticed)
+    assert (over.problem, over.over) == (FETCHED_AGAIN, full)
 
 
 def test_data_that_is_wrong_ends_training_in_words():

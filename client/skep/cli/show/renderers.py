@@ -63,6 +63,8 @@ class Events:
             yield {"event": "paused", "share": allowance.share, "until": allowance.until, "reason": allowance.reason}
         if now.leaving_until is not None and now.leaving_until != before.leaving_until:
             yield {"event": "leaving", "until": now.leaving_until}
+        if isinstance(message, m.WorkerNoticed | m.ProblemArose) and message.over is not None:
+            yield {"event": "problem_over", "message": message.problem.title}
         if isinstance(message, m.WorkerFinished):
             yield {"event": "finished", "message": now.finished}
         if now.problem is not None and now.problem != before.problem:
@@ -85,8 +87,6 @@ class Events:
                 return self._contribution(message, ContributionState.LOST)
             case m.WorkerStage() | m.WorkerPaused() | m.WorkerMemory() | m.ShardWanted():
                 return []
-            case m.WorkerNoticed(problem=problem, over=Problem()):
-                return [{"event": "problem_over", "message": problem.title}]
             case m.WorkerNoticed() | m.WorkerFailed() | m.WorkerFinished() | m.WorkerSaving():
                 return []  # shown as the snapshot's problem, or as its end
 

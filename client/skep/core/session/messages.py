@@ -289,9 +289,10 @@ class WorkerExited(msgspec.Struct, frozen=True):
 
 
 class ProblemArose(msgspec.Struct, frozen=True):
-    """An operation outside the worker failed, such as writing the ledger; the session continues."""
+    """An operation outside the worker failed, such as writing the ledger; the session continues. `over` as above."""
 
     problem: Problem
+    over: Problem | None = None
 
 
 Command = Join | Leave | Pause | Resume | ChangeSettings | Quit

@@ -133,9 +133,9 @@ def _apply(snapshot: Snapshot, message: m.Message, now: float) -> Step:
             return _index_failed(snapshot, message, now)
         case m.RevocationsArrived():
             return snapshot, (e.TellWorker(message),) if snapshot.worker else ()
-        case m.ProblemArose(problem=problem) | m.WorkerNoticed(problem=problem, over=None):
+        case m.ProblemArose(problem=problem, over=None) | m.WorkerNoticed(problem=problem, over=None):
             return trouble(snapshot, problem)
-        case m.WorkerNoticed(problem=relief, over=past):
+        case m.ProblemArose(problem=relief, over=past) | m.WorkerNoticed(problem=relief, over=past):
             left = None if snapshot.problem == past else snapshot.problem
             return replace(snapshot, problem=left), (e.Notify(relief),)
         case _:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from skep.core.session.messages import WorkerNoticed
 from skep.core.text import Problem, Text
 from skep.worker.swarm.rounds import RoundFacts
 
@@ -14,10 +15,11 @@ WAIT_EPOCHS: Final = 10
 ALONE_EPOCHS: Final = 4
 """After so many epochs without a shared round a peer counts as alone; with delays its last one is two epochs old."""
 REFUSED: Final = Problem(Text("apart.average_was_refused"), Text("apart.parameters_from_before_are_kept"))
+AVERAGED_AGAIN: Final = Problem(Text("apart.averaged_again"))
 _log = logging.getLogger(__name__)
 
-Notice = Callable[[Problem], object]
-"""Tells the user of a problem that does not end training."""
+Notice = Callable[[WorkerNoticed], object]
+"""Tells the user of a problem that does not end training, or that it is over."""
 
 
 @dataclass
@@ -51,13 +53,16 @@ class Apart:
         """The round of parameters that begins `epoch` is over; `facts` is None if it failed."""
         if facts is not None and facts.shared:
             self.together()
+            if self._told:
+                self._told = False
+                self.notice(WorkerNoticed(AVERAGED_AGAIN, over=REFUSED))
             return
         self._missed(epoch)
         if facts is not None and facts.refused:
             _log.warning("The average of the parameters of epoch %d is not used: %s", epoch, facts)
             if not self._told:
                 self._told = True
-                self.notice(REFUSED)
+                self.notice(WorkerNoticed(REFUSED))
 
     def _missed(self, epoch: int) -> None:
         if self._load_at is None:

@@ -167,7 +167,7 @@ class Participant:
     rounds: Rounds
     rate: Rate = lambda: None
     membership: Membership | None = None
-    notice: Notice = lambda _problem: None
+    notice: Notice = lambda _notice: None
     loading: Tell = nobody
     snapshots: Snapshots | None = None
     bandwidth: float = 1.0

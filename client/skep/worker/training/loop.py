@@ -19,7 +19,7 @@ from skep.core.errors import SwarmError
 from skep.core.session import messages
 from skep.core.session.losses import ASLEEP
 from skep.core.session.phases import Wait
-from skep.core.text import Text
+from skep.core.text import Problem, Text
 from skep.recipes.tensors.batches import Batch
 from skep.worker.connection.network import ByteCounters
 from skep.worker.process.link import Link
@@ -48,6 +48,7 @@ HOPELESS: Final = 100
 """The same, after which training ends, to begin again with the swarm's state. In fp16 the scale of the loss needs up
 to 32 to adapt. So many step batches in a row whose gradients cannot be used end it too: a device that computes wrongly."""
 RUN_FINISHED: Final = Text("round.run_is_finished")
+FETCHED_AGAIN: Final = Problem(Text("data.fetched_again"))
 
 
 @dataclass
@@ -79,6 +80,8 @@ class TrainingLoop:
     _refused: int = 0
     """Times in a row that the gradients of finite losses could not be handed over."""
     _ask_at: float = 0.0
+    _not_fetched: Problem | None = None
+    """Why data could not be fetched, until there is some again."""
     """When data that could not be fetched is asked for again; 0 when none is lacking."""
     _slept: float = 0.0
     """Seconds of sleep that were handled."""
@@ -174,11 +177,14 @@ class TrainingLoop:
         try:
             ready = self.samples.ready(self._next_size)
         except NotFetched as error:
-            if not self._ask_at:
+            if self._not_fetched is None:
+                self._not_fetched = error.problem
                 self.link.send(messages.WorkerNoticed(error.problem))
             self._ask_at = time.monotonic() + self.ask_again_seconds
             return False
-        self._ask_at = 0.0 if ready else self._ask_at
+        if ready and self._not_fetched is not None:
+            self.link.send(messages.WorkerNoticed(FETCHED_AGAIN, over=self._not_fetched))
+            self._not_fetched = None
         return ready
 
     @property

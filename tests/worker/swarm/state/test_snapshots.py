@@ -10,7 +10,7 @@ import torch
 
 from english import in_english
 from manifests import raw
-from skep.worker.swarm.state.snapshots import DAY, FORGET_DAYS, LEAST_SECONDS, Snapshots
+from skep.worker.swarm.state.snapshots import DAY, FORGET_DAYS, LEAST_SECONDS, SAVED_AGAIN, Snapshots
 from small_disks import small_disk
 
 NAMES = ["weight", "bias"]
@@ -173,7 +173,7 @@ def test_a_disk_that_cannot_be_written_ends_nothing_and_is_said(made, source, tm
     snapshots.consider(source.take)
     snapshots.finish(source.take, WITHIN)
     assert snapshots.newest() is None
-    assert "cannot be read or written" in in_english(made.told[0].title)
+    assert "cannot be read or written" in in_english(made.told[0].problem.title)
 
 
 def test_a_full_disk_is_not_filled_again_at_every_epoch(made, source, tmp_path):
@@ -182,12 +182,27 @@ def test_a_full_disk_is_not_filled_again_at_every_epoch(made, source, tmp_path):
         for _ in range(3):
             snapshots.consider(source.take)
             snapshots._writing.join(WITHIN)
-        assert [in_english(each.title).rpartition(": ")[2] for each in made.told] == ["No space left on device."]
+        (noticed,) = made.told
+        assert in_english(noticed.problem.title).endswith(": No space left on device.")
         assert shutil.disk_usage(tmp_path).used < 64 * 1024
         made.clock[0] += LEAST_SECONDS
         snapshots.consider(source.take)
         snapshots._writing.join(WITHIN)
         assert len(made.told) == 2
+
+
+def test_once_there_is_room_again_the_problem_is_over(made, source, tmp_path):
+    with small_disk(tmp_path, 512):
+        snapshots = made()
+        snapshots.consider(source.take)
+        snapshots._writing.join(WITHIN)
+    for _ in range(2):
+        made.clock[0] += 10 * LEAST_SECONDS
+        snapshots.consider(source.take)
+        snapshots._writing.join(WITHIN)
+        source.epoch += 1
+    (refused, over) = made.told
+    assert (over.problem, over.over) == (SAVED_AGAIN, refused.problem)
 
 
 def test_old_ones_of_other_runs_are_removed(made, source, tmp_path):

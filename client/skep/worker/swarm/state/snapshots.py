@@ -18,7 +18,8 @@ import torch
 from hivemind.utils import get_logger
 
 from skep.core.errors import StorageError
-from skep.core.text import Problem
+from skep.core.session.messages import WorkerNoticed
+from skep.core.text import Problem, Text
 from skep.worker.swarm.state.checkpoints import Checkpoint, CheckpointFolder, epoch_of, read
 
 LEAST_SECONDS: Final = 180.0
@@ -31,13 +32,14 @@ logger = get_logger(__name__)
 State = tuple[int, list[torch.Tensor]]
 """An epoch, and tensors on the CPU that nothing changes: parameters, then the optimizer's."""
 Take = Callable[[], State]
+SAVED_AGAIN: Final = Problem(Text("snapshot.saved_again"))
 
 
 @dataclass
 class Snapshots:
     """Of one run, in a folder of `folder`. `text` is its manifest, `names` its parameters; `clock` is wall clock.
 
-    `tell` is called when one could not be written, in another thread.
+    `tell` is called when one could not be written, and when one could be again, in another thread.
     """
 
     folder: Path
@@ -46,12 +48,14 @@ class Snapshots:
     names: Sequence[str]
     bytes_per_day: int
     clock: Callable[[], float] = time.time
-    tell: Callable[[Problem], object] = lambda _: None
+    tell: Callable[[WorkerNoticed], object] = lambda _: None
     _writing: threading.Thread | None = None
     _written: int = 0
     """The epoch of the last one; 0 while what is there, if anything, is of no use."""
     _refused: float = float("-inf")
     """When one could not be written last: each attempt fills what is left of the disk for a moment."""
+    _unsaved: Problem | None = None
+    """Why one could not be written, until one is."""
     _kept: CheckpointFolder = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,7 +128,12 @@ class Snapshots:
         except StorageError as error:
             logger.warning("the state cannot be saved: %s", error)
             self._refused = self.clock()
-            self.tell(error.problem)
+            self._unsaved = error.problem
+            self.tell(WorkerNoticed(error.problem))
+            return
+        if self._unsaved is not None:
+            self.tell(WorkerNoticed(SAVED_AGAIN, over=self._unsaved))
+            self._unsaved = None
 
     def _remove_useless(self, epoch: int) -> None:
         """One of `epoch` or later would stay, and the one that is written now be removed as the older one."""
