@@ -1,6 +1,7 @@
 """A real worker in a real swarm loses one of its processes, or one of them hangs: it says so, and ends."""
 
 import asyncio
+import faulthandler
 import multiprocessing
 import os
 import queue
@@ -17,7 +18,8 @@ from english import in_english
 from skep.core.session.messages import WorkerFailed, WorkerProgress
 from skep.host.practice.swarm import PracticeFolder, seed
 from skep.worker.connection import futures
-from skep.worker.connection.watch import LOOK_SECONDS, Watch
+from skep.worker.connection.watch import LOOK_SECONDS, Watch, parts_of
+from skep.worker.process import stacks
 from skep.worker.swarm.tracker import LiveProgressTracker
 from swarm_peers import STEP_BATCH, manifest_of
 from worker_pipes import PipedWorker, cut_shards
@@ -111,6 +113,33 @@ def test_a_tracker_that_ended_at_an_error_is_noticed(swarm, monkeypatch):
         finally:
             watch.end()
     assert in_english(problem.title) == "The part that follows the swarm's progress ended."
+
+
+async def hang(_dht, _node):
+    """In the DHT's process: nothing else runs there meanwhile."""
+    time.sleep(HANG_SECONDS)  # noqa: ASYNC251 - it is to block the loop
+
+
+def test_a_part_that_hangs_says_where(make_dhts, monkeypatch, capfd):
+    monkeypatch.setattr("skep.worker.connection.watch.SILENT_SECONDS", 3.0)
+    monkeypatch.setattr("skep.worker.connection.watch.ASK_SECONDS", 0.5)
+    stacks.write_on_request()
+    try:
+        (dht,) = make_dhts(1)
+        found = queue.Queue()
+        watch = Watch(parts_of(dht), found.put, stacks.request)
+        watch.start()
+        with pytest.raises(queue.Empty):
+            found.get(timeout=3 * LOOK_SECONDS)
+        assert "(most recent call first)" not in capfd.readouterr().err
+        dht.run_coroutine(hang, return_future=True)
+        problem = found.get(timeout=DEATH_SECONDS)
+        watch.end()
+    finally:
+        faulthandler.unregister(signal.SIGUSR1)
+    assert DHT in in_english(problem.title)
+    assert f'{__file__}", line' in (said := capfd.readouterr().err)
+    assert "in hang" in said
 
 
 @pytest.fixture

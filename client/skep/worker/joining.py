@@ -39,6 +39,7 @@ from skep.worker.connection.rates import Rates
 from skep.worker.connection.revoked import RevokedPeers
 from skep.worker.connection.versions import Versions, VersionWatch
 from skep.worker.connection.watch import Watch, parts_of
+from skep.worker.process import stacks
 from skep.worker.process.link import Link
 from skep.worker.process.memory import MemoryWatch, without_collecting
 from skep.worker.process.processes import SessionPriority, lower_training
@@ -276,7 +277,8 @@ class Joining:
 
     def _watch(self, reached: _Reached, sync: SyncStrategy) -> None:
         dht = reached.dht
-        Watch([*parts_of(dht), *([relays.part(dht)] if reached.relayed else []), *sync.parts()], self.alarm).start()
+        parts = [*parts_of(dht), *([relays.part(dht)] if reached.relayed else []), *sync.parts()]
+        Watch(parts, self.alarm, stacks.request).start()
         ClockWatch(clocks.asking(dht), self.link.send).start()
         VersionWatch(partial(self._versions(dht).problem, ours=1), self.link.send).start()
 

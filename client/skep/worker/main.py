@@ -7,7 +7,6 @@ whether to restart, not this module.
 from __future__ import annotations
 
 import contextlib
-import faulthandler
 import os
 import secrets
 import shutil
@@ -36,7 +35,7 @@ from skep.core.traffic import Caps
 from skep.recipes.registry import parse_manifest
 from skep.worker.connection import revoked
 from skep.worker.connection.rates import Rates
-from skep.worker.process import processes
+from skep.worker.process import processes, stacks
 from skep.worker.process.link import Link
 from skep.worker.process.memory import GB, collect_before_forks, use_one_arena, without_collecting
 from skep.worker.sandbox.cards import has_cards
@@ -78,7 +77,7 @@ def main() -> None:
     collect_before_forks()
     link = Link.over_stdio()
     link.close_in_children()
-    dump_stacks_on_request()
+    stacks.write_on_request()
     processes.tie_to_this_process()
     processes.fork_into_sessions()
     processes.raise_file_limit()
@@ -252,7 +251,7 @@ class Volunteer:
     def _alarm(self, problem: Problem) -> None:
         """Fail because a part is gone or hangs, unless this process ends anyway, perhaps after it has saved its state."""
         if not (self._departing.locked() or self._saving.locked()):
-            dump_stacks()
+            stacks.write()
             self.fail(problem, retry=True)
 
     def depart(self, code: int = 0, reason: Text | None = None) -> NoReturn:
@@ -319,18 +318,6 @@ def _release(loop: TrainingLoop) -> None:
     """Free the device's memory. What cannot be freed, since a micro-batch uses it, ends with this process."""
     with contextlib.suppress(Exception):
         loop.limits.release()
-
-
-def dump_stacks_on_request() -> None:
-    """Write the stacks of all threads to the worker's log at SIGUSR1, also while a thread in C holds the interpreter."""
-    if hasattr(faulthandler, "register"):  # not on Windows, which has no such signal
-        faulthandler.register(signal.SIGUSR1, all_threads=True)
-
-
-def dump_stacks() -> None:
-    """Write the stacks of all threads to the worker's log, if it can be written."""
-    with contextlib.suppress(OSError, ValueError):
-        faulthandler.dump_traceback(all_threads=True)
 
 
 def complain() -> None:

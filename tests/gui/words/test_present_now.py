@@ -122,7 +122,9 @@ def test_what_is_not_measured_is_a_dash_or_the_devices_name():
 
 
 def test_during_a_break_no_figure_of_the_last_worker_is_shown():
-    resting = replace(shots.PAUSED, pause=None, allowance=Allowance(1.0, NOTHING), progress=None, restart_at=shots.NOW + 12)
+    resting = replace(
+        shots.PAUSED, pause=None, allowance=Allowance(1.0, NOTHING), progress=None, restart_at=shots.NOW + 12
+    )
     assert (NOW.share(resting), NOW.share_below(resting)) == ("0\u2009%", "asked 0\u2009%")
     assert NOW.epoch(resting) is None
     confirmed, speed, _, peers = NOW.figures(resting)

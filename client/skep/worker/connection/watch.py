@@ -42,12 +42,14 @@ class Part:
     """A process that this worker needs, or a thread.
 
     `ended` says whether it has ended. `ask` asks it for something cheap; it raises an exception if no answer comes
-    within the given seconds. Both are called in threads of the watch.
+    within the given seconds. Both are called in threads of the watch. `pid` is that of a process of Python that may be
+    asked for its stacks, None for another program, a thread, or one elsewhere.
     """
 
     name: Text
     ended: Callable[[], bool]
     ask: Callable[[float], object]
+    pid: int | None = None
 
 
 def p2pd_of(dht: hivemind.DHT) -> Sequence[psutil.Process]:
@@ -62,6 +64,7 @@ def parts_of(dht: hivemind.DHT) -> Sequence[Part]:
             Text("watch.dht"),
             lambda: not dht.is_alive(),
             lambda within: dht.run_coroutine(_answer, return_future=True).result(within),
+            dht.pid,
         ),
         Part(
             Text("watch.p2pd"),
@@ -74,7 +77,10 @@ def parts_of(dht: hivemind.DHT) -> Sequence[Part]:
 def part_of(averager: DecentralizedAverager, name: Text) -> Part:
     """An averager's process."""
     return Part(
-        name, lambda: not averager.is_alive(), lambda within: averager.get_group_bits(wait=False).result(within)
+        name,
+        lambda: not averager.is_alive(),
+        lambda within: averager.get_group_bits(wait=False).result(within),
+        averager.pid,
     )
 
 
@@ -116,11 +122,19 @@ class _Questions:
 
 
 class Watch:
-    """Calls `alarm` once, in a thread of its own, when a part has ended or hangs."""
+    """Calls `alarm` once, in a thread of its own, when a part has ended or hangs.
 
-    def __init__(self, parts: Iterable[Part], alarm: Callable[[Problem], object]) -> None:
+    Before, `hangs` is called with the process id of a part that hangs, if it is one of Python.
+    """
+
+    def __init__(
+        self,
+        parts: Iterable[Part],
+        alarm: Callable[[Problem], object],
+        hangs: Callable[[int], object] = lambda _pid: None,
+    ) -> None:
         self._questions = [_Questions(part) for part in parts]
-        self._alarm, self._over = alarm, threading.Event()
+        self._alarm, self._hangs, self._over = alarm, hangs, threading.Event()
 
     def end(self) -> None:
         """From now on there is no alarm: the parts are about to end."""
@@ -150,5 +164,7 @@ class Watch:
                 return Problem(Text("watch.part_ended", part=each.part.name), hint)
         for each in self._questions:
             if each.silent > SILENT_SECONDS:
+                if each.part.pid is not None:
+                    self._hangs(each.part.pid)
                 return Problem(Text("watch.part_silent", part=each.part.name, seconds=SILENT_SECONDS), hint)
         return None
