@@ -205,9 +205,8 @@ def test_a_peer_that_rests_says_nothing_but_zero(tracker):
 def test_a_record_of_a_slow_peer_is_awaited_for_longer(tracker, step_batch, silent):
     """8 samples take it 2 s, 100 take it 25 s."""
     tracker.step_batch = step_batch
-    tracker.table.put(
-        b"slow", tracker.local_progress.dict() | {"samples_per_second": 4.0, "time": get_dht_time() - 20}, 30
-    )
+    told = {"peer_id": b"slow", "samples_per_second": 4.0, "time": get_dht_time() - 20}
+    tracker.table.put(b"slow", tracker.local_progress.dict() | told, 30)
     swarm = tracker._parse_swarm_progress_data(tracker.table.get("").value)
     assert swarm.samples_accumulated == 8
     assert (swarm.eta_next_epoch == math.inf or swarm.eta_next_epoch > get_dht_time() + 1e6) == silent
@@ -217,10 +216,20 @@ def test_others_are_counted_without_us(tracker):
     assert tracker.others == 0
     progress = tracker.local_progress.dict()
     for name in (tracker._local_public_key, b"another", b"third"):
-        tracker.table.put(name, progress, 30)
+        tracker.table.put(name, progress | {"peer_id": name}, 30)
     tracker.table.put(b"gone", None, 30)
     tracker._parse_swarm_progress_data(tracker.table.get("").value)
     assert tracker.others == 2
+
+
+def test_what_a_process_before_this_one_has_left_is_not_counted(tracker):
+    """Its key was another one; its record outlives it by up to 20 s."""
+    ours = tracker.local_progress.dict()
+    tracker.table.put(tracker._local_public_key, ours, 30)
+    tracker.table.put(b"before", ours | {"samples_accumulated": 4}, 30)
+    seen = tracker._parse_swarm_progress_data(tracker.table.get("").value)
+    assert (tracker.others, tracker.at_work) == (0, 0)
+    assert (seen.num_peers, seen.samples_accumulated) == (1, 8)
 
 
 def test_a_record_with_a_long_id_is_left_out_before_its_id_is_written_as_text(tracker, monkeypatch):

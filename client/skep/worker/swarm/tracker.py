@@ -254,7 +254,8 @@ class LiveProgressTracker(ProgressTracker):
             for key, each in records.items()
             if each.value is not None and key != self._local_public_key
         }
-        told = {key: each for key, each in told.items() if len(each.peer_id) <= LONGEST_ID}
+        own = self.local_progress.peer_id  # under another key a process before this one has left a record
+        told = {key: each for key, each in told.items() if len(each.peer_id) <= LONGEST_ID and each.peer_id != own}
         found = self._believed(told)
         believed = {
             key: told[key].copy(
