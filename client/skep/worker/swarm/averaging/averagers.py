@@ -31,7 +31,7 @@ from hivemind.utils import get_dht_time
 
 from skep.core.project.manifest import Sync
 from skep.worker.swarm.averaging.groups import DUE, EPOCH
-from skep.worker.swarm.averaging.honest_averager import DHT_SECONDS, Gathered, HonestAverager
+from skep.worker.swarm.averaging.honest_averager import DHT_SECONDS, Gathered, HonestAverager, in_thread
 from skep.worker.swarm.averaging.robust import Combination, RobustMean
 from skep.worker.swarm.averaging.state_rounds import LACKING_WEIGHT, CheckedRounds
 from skep.worker.swarm.plausible import copies, finite, restore
@@ -155,7 +155,7 @@ class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager)
         return True
 
     async def _aggregate_with_group(self, group_info: GroupInfo, min_vector_size: int, **kwargs: Any) -> Gathered:
-        feedback, factors = copies(self._ms), copies(self._qs)
+        feedback, factors = await in_thread(copies, self._ms), copies(self._qs)
         self._seed_empty_columns()
         try:
             gathered: Gathered = await super()._aggregate_with_group(group_info, min_vector_size, **kwargs)
@@ -164,9 +164,10 @@ class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager)
             restore(self._ms, feedback)
             restore(self._qs, factors)
             raise
-        if not finite([*self._ms, *self._qs]):
+        kept = await in_thread(finite, self._ms)
+        if not (kept and finite(self._qs)):
             restore(self._qs, factors)  # the optimizer will reject the gradients themselves
-        if kwargs.get("weight") == 0 or not finite(self._ms):
+        if kwargs.get("weight") == 0 or not kept:
             restore(self._ms, feedback)
         return gathered
 
@@ -184,7 +185,7 @@ class LowRankGradientAverager(CheckedGradientAverager, PowerSGDGradientAverager)
         if self._running_groups[group_id].result().tensor_part_container.failed_size:
             raise AllreduceException("part of the common basis did not arrive")
         for matrix in tensors:
-            orthonormalise_(matrix)
+            await in_thread(orthonormalise_, matrix)
 
     @torch.no_grad()
     def _seed_empty_columns(self) -> None:
