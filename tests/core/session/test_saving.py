@@ -10,6 +10,7 @@ from skep.core.policy.conditions import Condition, answered
 from skep.core.session import effects as e
 from skep.core.session import messages as m
 from skep.core.session import phases
+from skep.core.session.deadlines import SILENT_SECONDS
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.session.step import step
@@ -45,6 +46,15 @@ class Stay:
 @pytest.fixture
 def stay() -> Stay:
     return Stay()
+
+
+def test_a_worker_that_another_program_has_told_to_go_saves_as_long_as_it_asked_for(stay: Stay):
+    stay.see(SAVING)
+    assert stay.snapshot.phase is Phase.TRAINING
+    for _ in range(int(SAVING.seconds + SILENT_SECONDS) - 1):
+        assert stay.see(m.Tick(), after=1.0).effects == []
+    stay.see(m.Tick(), after=2.0)
+    assert stay.effects == [e.EndStuckWorker()]
 
 
 @pytest.mark.parametrize("command", [m.Leave(now=True), m.Leave(), m.Quit()])

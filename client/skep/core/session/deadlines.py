@@ -115,8 +115,12 @@ def overdue(snapshot: Snapshot) -> Problem | None:
         return _stage_overdue(snapshot)
     advance, now = snapshot.advance, snapshot.policy_state.steady
     again = Text("worker.log_has_details_skep_starts")
-    if now - advance.heard_at > SILENT_SECONDS:
-        return Problem(Text("worker.training_process_silent", seconds=SILENT_SECONDS), again)
+    # one that was told to end by another program reports nothing while it saves its state, for as long as it asked for
+    silent = SILENT_SECONDS + (snapshot.last_round_seconds if snapshot.saving else 0.0)
+    if now - advance.heard_at > silent:
+        return Problem(Text("worker.training_process_silent", seconds=silent), again)
+    if snapshot.saving:
+        return None
     longest = _longest(snapshot)
     if snapshot.allowance.share > 0 and now - advance.at > longest:
         return Problem(Text("worker.training_process_stuck", seconds=longest), again)
