@@ -215,6 +215,8 @@ def test_a_restart_goes_on_from_the_snapshot_without_a_download_where_nobody_tra
         for _ in range(2):
             peer.contribute([torch.ones(4)], STEP_BATCH)
             peer.move_on()
+            # without being asked for one: its process may be killed
+            wait_until(lambda: keeping(tmp_path, manifest).newest() is not None)
         peer.optimizer.save(SECONDS)
         peer.optimizer.farewell(SECONDS)
         wait_until(lambda: (again.optimizer.tracker.look(1.0), again.optimizer.tracker.others == 0)[1])

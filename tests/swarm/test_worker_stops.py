@@ -6,8 +6,9 @@ from itertools import product
 
 import pytest
 
+import forked_peers
 from english import in_english
-from manifests import PEER
+from manifests import PEER, raw
 from skep.core.session.messages import (
     ContributionConfirmed,
     ContributionLost,
@@ -22,7 +23,10 @@ from skep.core.session.messages import (
     WorkerStage,
 )
 from skep.core.session.phases import Stage
-from worker_pipes import PipedWorker
+from skep.recipes.registry import parse_manifest
+from skep.worker.swarm.division import DataDivision
+from swarm_peers import wait_until
+from worker_pipes import TINY, PipedWorker
 
 STOP_SECONDS = 2.0
 GOODBYE_SECONDS = 60.0
@@ -121,6 +125,24 @@ def test_a_training_worker_that_is_stopped_reports_what_it_had_as_lost(worker, s
         (lost,) = made.all(ContributionLost)
         assert (lost.id, in_english(lost.reason)) == (progress.contribution, "left before the round")
         assert lost.samples >= progress.samples
+
+
+@pytest.fixture
+def reader(private_sockets, seeds):
+    """A DHT node of another peer."""
+    made = forked_peers.LastingDHT(initial_peers=list(seeds), start=True, startup_timeout=60)
+    yield made
+    forked_peers.end_dhts([made])
+
+
+def test_a_worker_tells_the_swarm_which_data_it_has_drawn(worker, seeds, reader):
+    made = worker().start(seeds, id="divided", sync__target_batch_size=1_000_000)
+    made.wait_for(lambda message: isinstance(message, WorkerProgress) and message.samples > 0)
+    manifest = parse_manifest(
+        raw(**(TINY | {"id": "divided", "sync__target_batch_size": 1_000_000, "peers": list(seeds)}))
+    )
+    drawn = DataDivision(reader, manifest)._key
+    wait_until(lambda: (found := reader.get(drawn, latest=True)) is not None and len(found.value) == 1)
 
 
 SHARE = 0.2
