@@ -141,10 +141,10 @@ with join(run_id="another", target_batch_size=10**6) as swarm:  # its epoch does
         for _ in range(7):
             refused(swarm.tend)
     print(len(errors.getvalue().splitlines()))
-    clocks = [each for each in threading.enumerate() if each.name == "clocks"]
-for each in clocks:
+    lookouts = [each for each in threading.enumerate() if each.name in ("ClockWatch", "LinkWatch")]
+for each in lookouts:
     each.join(10)
-print(len(clocks), any(map(threading.Thread.is_alive, clocks)))
+print(len(lookouts), any(map(threading.Thread.is_alive, lookouts)))
 refused(join, optimizer=torch.optim.LBFGS)
 refused(join, optimizer=lambda parameters: None)
 """
@@ -185,7 +185,7 @@ def test_no_round_takes_place_while_a_batch_waits(one_run):
 def test_a_clock_that_is_off_is_told_by_the_script_and_looked_at_until_it_leaves(one_run):
     assert one_run[10].startswith("said")
     assert "clock" in one_run[10]
-    assert one_run[13] == "1 False"
+    assert one_run[13] == "2 False"
 
 
 def test_a_state_that_does_not_arrive_is_an_error_each_time_after_some(one_run):

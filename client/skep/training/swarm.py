@@ -30,8 +30,9 @@ from skep.training.plan import Plan, check_place, peers_of, plan_of
 from skep.training.synchronisation import SyncOptions
 from skep.training.words import in_words, refused, say
 from skep.worker import self_test
-from skep.worker.connection import clocks, network, relays
+from skep.worker.connection import clocks, lookout, network, relays
 from skep.worker.connection.clocks import ClockWatch
+from skep.worker.connection.lookout import LinkWatch
 from skep.worker.connection.versions import Versions
 from skep.worker.connection.watch import Watch, parts_of
 from skep.worker.swarm.global_rounds import GlobalRounds, take_part
@@ -195,9 +196,12 @@ class Swarm:
         watch = Watch([*parts_of(self._dht), *relay, *self._sync.parts()], self._alarm)
         watch.start()
         self._left.callback(watch.end)
-        clock = ClockWatch(clocks.asking(self._dht), self._notices.append)
-        clock.start()
-        self._left.callback(clock.end)
+        for look in (
+            ClockWatch(clocks.asking(self._dht), self._notices.append),
+            LinkWatch(lookout.connected(self._dht), self._notices.append),
+        ):
+            look.start()
+            self._left.callback(look.end)
         if plan.run.sync.reuse_grad_buffers:
             self._left.enter_context(plan.keeping_gradients())
         if not self._sync.finished:

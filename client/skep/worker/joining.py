@@ -30,10 +30,11 @@ from skep.recipes.contract import Files
 from skep.recipes.registry import open_recipe
 from skep.signatures import is_valid
 from skep.worker import self_test
-from skep.worker.connection import clocks, futures, network, relays, revoked
+from skep.worker.connection import clocks, futures, lookout, network, relays, revoked
 from skep.worker.connection.auth import Membership
 from skep.worker.connection.clocks import ClockWatch
 from skep.worker.connection.known_peers import KnownPeers, where
+from skep.worker.connection.lookout import LinkWatch
 from skep.worker.connection.network import ByteCounters, watch_streams
 from skep.worker.connection.rates import Rates
 from skep.worker.connection.revoked import RevokedPeers
@@ -280,6 +281,7 @@ class Joining:
         parts = [*parts_of(dht), *([relays.part(dht)] if reached.relayed else []), *sync.parts()]
         Watch(parts, self.alarm, stacks.request).start()
         ClockWatch(clocks.asking(dht), self.link.send).start()
+        LinkWatch(lookout.connected(dht), self.link.send).start()
         VersionWatch(partial(self._versions(dht).problem, ours=1), self.link.send).start()
 
     def _versions(self, dht: DHT) -> Versions:

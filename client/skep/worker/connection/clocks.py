@@ -6,10 +6,8 @@ The coroutine runs in the DHT's process, which has to be forked after this modul
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import math
 import random
-import threading
 import time
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -22,6 +20,7 @@ from hivemind.proto import dht_pb2
 
 from skep.core.session.messages import WorkerNoticed
 from skep.core.text import Problem, Text
+from skep.worker.connection.lookout import Lookout
 
 LOOK_SECONDS: Final = 60.0
 """Between two looks; each sends a request of a hundred bytes to MOST_ASKED peers at most."""
@@ -33,42 +32,26 @@ AGAIN: Final = 0.5
 AGREES: Final = Problem(Text("clock.agrees_again"))
 
 
-class ClockWatch:
+class ClockWatch(Lookout):
     """Tells when this computer's clock differs too much from the median of other peers', and when it agrees again.
 
     `ask` returns by how many seconds our clock is ahead of that of each peer that answers.
     """
 
     def __init__(self, ask: Callable[[], Sequence[float]], tell: Callable[[WorkerNoticed], object]) -> None:
-        self._ask, self._tell = ask, tell
-        self._noticed: Problem | None = None
-        self._over = threading.Event()
-
-    def end(self) -> None:
-        """From now on nobody is asked."""
-        self._over.set()
-
-    def start(self) -> None:
-        threading.Thread(target=self._look_again_and_again, name="clocks", daemon=True).start()
-
-    def _look_again_and_again(self) -> None:
-        while not self._over.wait(LOOK_SECONDS):
-            with contextlib.suppress(Exception):  # a DHT that has ended or hangs is another watch's business
-                self.look()
+        super().__init__(tell, LOOK_SECONDS)
+        self._ask = ask
 
     def look(self) -> None:
-        """Compare, and tell what has changed. Raises what `ask` raises."""
         told = self._ask()
         if not told:
             return
         ahead = median(told)
         if self._noticed is None and abs(ahead) > MAX_DHT_TIME_DISCREPANCY_SECONDS:
             title = Text("clock.ahead" if ahead > 0 else "clock.behind", seconds=abs(ahead))
-            self._noticed = Problem(title, Text("swarm.set_clock"))
-            self._tell(WorkerNoticed(self._noticed))
-        elif self._noticed is not None and abs(ahead) < AGAIN * MAX_DHT_TIME_DISCREPANCY_SECONDS:
-            self._tell(WorkerNoticed(AGREES, over=self._noticed))
-            self._noticed = None
+            self.notice(Problem(title, Text("swarm.set_clock")), AGREES)
+        elif abs(ahead) < AGAIN * MAX_DHT_TIME_DISCREPANCY_SECONDS:
+            self.notice(None, AGREES)
 
 
 def asking(dht: hivemind.DHT) -> Callable[[], Sequence[float]]:

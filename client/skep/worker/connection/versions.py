@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
@@ -25,6 +24,7 @@ from skep.core.errors import SkepError, SwarmError
 from skep.core.project.manifest import PROTOCOL
 from skep.core.session.messages import WorkerNoticed
 from skep.core.text import Problem, Text
+from skep.worker.connection.lookout import Lookout
 from skep.worker.connection.seeds import by_identity, expect_records, greet, peers_of
 
 NAME: Final = "skep-protocol-version"
@@ -102,29 +102,15 @@ class Versions:
             raise
 
 
-class VersionWatch:
+class VersionWatch(Lookout):
     """Tells, during a run, when seeds and other peers have come to another version of skep than ours, or to ours."""
 
     def __init__(self, ask: Callable[[], Problem | None], tell: Callable[[WorkerNoticed], object]) -> None:
-        self._ask, self._tell = ask, tell
-        self._noticed: Problem | None = None
-
-    def start(self) -> None:
-        threading.Thread(target=self._look_again_and_again, name="versions", daemon=True).start()
-
-    def _look_again_and_again(self) -> None:
-        pause = threading.Event()
-        while not pause.wait(LOOK_SECONDS):
-            with contextlib.suppress(Exception):  # a DHT that has ended or hangs is another watch's business
-                self.look()
+        super().__init__(tell, LOOK_SECONDS)
+        self._ask = ask
 
     def look(self) -> None:
-        """Ask, and tell what has changed. Raises what `ask` raises."""
-        found = self._ask()
-        if found == self._noticed:
-            return
-        self._tell(WorkerNoticed(found or AGREES, over=self._noticed))
-        self._noticed = found
+        self.notice(self._ask(), AGREES)
 
 
 def is_too_old(own: int, told: Iterable[int]) -> bool:
