@@ -18,6 +18,7 @@ from english import in_english
 from forked_ranks import received_over_tcp
 from manifests import raw
 from skep.core.errors import DeviceError
+from skep.core.policy.allowance import GpuMemory
 from skep.recipes.registry import open_recipe, parse_manifest
 from skep.worker.process import processes
 from skep.worker.ranks import group as group_module
@@ -27,8 +28,10 @@ from skep.worker.ranks import rank as rank_module
 from skep.worker.ranks.group import GroupTrainer
 from skep.worker.ranks.others import fork
 from skep.worker.training.compute_group import ComputeGroup
-from skep.worker.training.device import CPU, TrainingDevice
+from skep.worker.training.device import CPU, Threads, TrainingDevice
 from skep.worker.training.device_errors import add_gradients, out_of_memory
+from skep.worker.training.pace import RequestedLimits
+from skep.worker.training.resource_limits import DryRun, MicroBatches, ResourceLimits
 from skep.worker.training.trainer import Trainer
 
 GPT2 = {"type": "gpt2", "layers": 2, "heads": 2, "width": 16, "vocabulary": 256}
@@ -494,6 +497,33 @@ def test_ranks_take_part_in_the_dry_run_in_moves_and_in_checkpointing(begin):
     one.add_gradients(some_tokens(8), 1.0)
     several.add_gradients(some_tokens(8), 1.0)
     several.collect()
+    assert distance(several, one) < 1e-5
+
+
+def test_gradients_are_summed_before_the_devices_memory_is_freed(begin, monkeypatch):
+    """As in the middle of a step batch, whose gradients the loop hands over then, from a group of NCCL."""
+    one, several = alone(), begin()
+    requested, sizes = RequestedLimits(), MicroBatches(DryRun({1: 0.1}, 1))
+    limits = ResourceLimits(requested, several, sizes, Threads(1), several.offload(several.tensors))
+    real = group_module.collectives.sums
+
+    def sums(tensors):
+        if limits.offload._others_away:
+            raise RuntimeError("No backend type associated with device type cpu")
+        return real(tensors)
+
+    monkeypatch.setattr(group_module.collectives, "sums", sums)
+    for seed in (1, 2):
+        one.add_gradients(some_tokens(8, seed), 1.0)
+        several.add_gradients(some_tokens(8, seed), 1.0)
+        requested.give(GpuMemory.RELEASE, present=True)
+        limits.obey(("", 0.0))
+        assert limits.offload._others_away
+        several.collect()
+        requested.give(GpuMemory.KEEP, present=True)
+        limits.obey(("", 0.0))
+        limits.prepare()
+    assert several.lost() == 0
     assert distance(several, one) < 1e-5
 
 

@@ -67,7 +67,8 @@ class PlainTrainer:
     name = "Fake GPU"
 
     def __init__(self):
-        self.model, self.emptied = model(), 0
+        self.model, self.emptied, self.collected = model(), 0, []
+        self.away = lambda: False
 
     @property
     def parameters(self):
@@ -80,6 +81,9 @@ class PlainTrainer:
 
     def empty_caches(self):
         self.emptied += 1
+
+    def collect(self):
+        self.collected.append(self.away())
 
 
 @pytest.fixture
@@ -130,6 +134,18 @@ def test_an_order_is_acknowledged_once_and_names_the_round_that_was_in_the_way(b
     bench.clock.now += 0.01
     bench.obey(("round", 102.0))
     assert told[1:] == [(GpuMemory.KEEP, pytest.approx(0.01), "")]
+
+
+def test_gradients_are_collected_before_the_memory_is_released_except_when_training_is_over(bench):
+    bench.group.away = lambda: bench.offload.away
+    bench.requested.give(GpuMemory.RELEASE, present=False)
+    bench.obey(("", 0.0))
+    assert bench.offload.away
+    assert bench.group.collected == [False]
+    bench.prepare()
+    bench.release()  # from a thread that must not wait for the one that trains
+    assert bench.offload.away
+    assert len(bench.group.collected) == 1
 
 
 def test_released_the_model_lies_in_ram_and_nothing_is_computed_until_it_may_come_back(bench, told):

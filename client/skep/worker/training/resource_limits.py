@@ -233,12 +233,18 @@ class ResourceLimits:
             case GpuMemory.SHRINK:
                 self._tidy()
             case GpuMemory.RELEASE:
+                # before they are moved into RAM, where NCCL cannot sum the gradients of several devices
+                self.group.collect()
                 self.offload.leave()
                 self._tidy()
         self._held = wanted
 
     def release(self) -> None:
-        """Free the device's memory: nothing is computed any more."""
+        """Free the device's memory: nothing is computed any more.
+
+        Copies on other devices are not asked for their gradients: another thread may call this while the training thread
+        sums them.
+        """
         self.offload.leave()
         self._tidy()
 
