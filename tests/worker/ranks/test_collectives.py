@@ -52,3 +52,16 @@ def test_what_is_sent_in_parts_arrives_whole(small, group):
     collectives.broadcast(parameters)
     collectives.take(collectives.sums(sent), parameters)
     assert all(torch.equal(each, other) for each, other in zip(sent, received, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("error", "own"),
+    [
+        (RuntimeError("CUDA error: unspecified launch failure"), True),
+        (dist.DistBackendError("NCCL error: unhandled CUDA error"), False),
+        (RuntimeError("Connection closed by peer"), False),
+        (RuntimeError("CUDA error: out of memory"), False),
+    ],
+)
+def test_what_the_group_reports_may_be_another_ranks_device(error, own):
+    assert collectives.is_loss_of_own_device(error) is own

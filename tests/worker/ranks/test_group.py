@@ -47,6 +47,22 @@ class SmallMemory(ComputeGroup):
         return super().compute(batch, factor)
 
 
+CARD_LOST = RuntimeError("CUDA error: unspecified launch failure")
+IN_SUM = "card lost in a sum"
+
+
+class LostCard(ComputeGroup):
+    """Its card is lost in the second micro-batch."""
+
+    _computed = False
+
+    def compute(self, batch, factor):
+        if self._computed:
+            raise CARD_LOST
+        self._computed = True
+        return super().compute(batch, factor)
+
+
 NOT_THERE = "cuda:99"
 """No computer has this card."""
 
@@ -74,6 +90,12 @@ def _fork(count):
             return fork(["cpu"], MANIFEST)
     if count == "no room":
         with mock.patch.object(rank_module.collectives, "sums", side_effect=torch.OutOfMemoryError):
+            return fork(["cpu"], MANIFEST)
+    if count == "card lost":
+        with mock.patch.object(rank_module, "ComputeGroup", LostCard):
+            return fork(["cpu"], MANIFEST)
+    if count == IN_SUM:
+        with mock.patch.object(rank_module.collectives, "sums", side_effect=CARD_LOST):
             return fork(["cpu"], MANIFEST)
     return fork(["cpu"] * (count - 1), MANIFEST)
 
@@ -271,6 +293,26 @@ def test_a_rank_that_is_lost_costs_what_only_it_had(begin, count, how):
     for part in (some_tokens(8).part(0, sizes[0]), some_tokens(8).part(5 if count == 2 else 7, 8)):
         if part and not (count == 2 and len(part) == 3):
             one.add_gradients(part, len(part) / 8)
+    one.add_gradients(some_tokens(8, seed=1), 1.0)
+    assert distance(several, one) < 1e-5
+
+
+@pytest.mark.parametrize("count", ["card lost", IN_SUM])
+def test_a_card_that_is_lost_costs_what_only_it_had_and_the_other_goes_on(begin, count):
+    told, one = [], alone()
+    several = begin(told=told.append)
+    divide(several, 5, 3)
+    several.add_gradients(some_tokens(8), 1.0)
+    if count == IN_SUM:
+        several.collect()
+    several.add_gradients(some_tokens(8, seed=1), 1.0)
+    several.collect()
+    assert several.lost() == 3
+    assert [in_english(problem.title) for problem in told] == [
+        "CPU stopped training: its process ended or does not answer."
+    ]
+    assert len(several.devices) == 1
+    one.add_gradients(some_tokens(8).part(0, 5), 5 / 8)
     one.add_gradients(some_tokens(8, seed=1), 1.0)
     assert distance(several, one) < 1e-5
 

@@ -59,6 +59,18 @@ class TightMemory(ShardedModel):
         return super()._loss(part)
 
 
+class LostCard(ShardedModel):
+    """Its card is lost in the second micro-batch."""
+
+    _computed = False
+
+    def _loss(self, part):
+        if self._computed:
+            raise RuntimeError("CUDA error: unspecified launch failure")
+        self._computed = True
+        return super()._loss(part)
+
+
 def no_memory(_gradient):
     raise torch.OutOfMemoryError
 
@@ -72,6 +84,8 @@ def forked():
         made["small"] = [fork(["cpu"], MANIFEST) for _ in range(2)]
     with mock.patch.object(sharded_rank, "ShardedModel", TightMemory):
         made["tight"] = [fork(["cpu"], MANIFEST)]
+    with mock.patch.object(sharded_rank, "ShardedModel", LostCard):
+        made["card lost"] = [fork(["cpu"], MANIFEST)]
     with mock.patch.object(rank_module, "ComputeGroup", mock.Mock(side_effect=torch.OutOfMemoryError)):
         made["no copy"] = [fork(["cpu"], MANIFEST) for _ in range(3)]
     yield made
@@ -189,6 +203,21 @@ def test_a_rank_that_is_lost_costs_what_the_shards_had(begin, how):
     ]
     assert len(several.devices) == 3
     one.add_gradients(some_tokens(8, seed=1), 1.0)
+    assert distance(several, one) < 1e-5
+
+
+def test_a_card_that_is_lost_costs_what_the_shards_had_and_the_other_goes_on(begin):
+    told, one = [], alone()
+    several = begin("card lost", told=told.append)
+    several.add_gradients(some_tokens(4, seed=1), 1.0)
+    several.add_gradients(some_tokens(8), 1.0)
+    several.collect()
+    assert several.lost() == 4
+    assert [in_english(problem.title) for problem in told] == [
+        "CPU stopped training: its process ended or does not answer."
+    ]
+    assert len(several.devices) == 1
+    one.add_gradients(some_tokens(8), 1.0)
     assert distance(several, one) < 1e-5
 
 

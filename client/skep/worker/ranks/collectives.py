@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 
 from skep.worker.ranks.rendezvous import GLOO
+from skep.worker.training.device_errors import is_loss_of_device
 
 BUCKET_BYTES: Final = 25 * 2**20
 """Of one message, at most, so that its deadline holds for every model; torch's DistributedDataParallel has this size."""
@@ -58,6 +59,11 @@ def wait(work: dist.Work | None) -> None:
     """
     if work is not None:  # None where this rank has no part in it
         work.wait()
+
+
+def is_loss_of_own_device(error: BaseException) -> bool:
+    """Whether this rank's device is lost. What torch says of the group may be the fault of another rank's device."""
+    return is_loss_of_device(error) and not isinstance(error, dist.DistError)
 
 
 def buckets(tensors: Sequence[torch.Tensor]) -> Iterator[list[torch.Tensor]]:

@@ -180,10 +180,15 @@ class Rank:
 
 
 def _collective(do: Callable[[], None]) -> orders.Answer:
-    """After a failure this rank leaves the group, so that the others do not wait for it."""
+    """After a failure this rank leaves the group, so that the others do not wait for it.
+
+    Raises RuntimeError when the device is lost: no group lasts with it, so that this process has to end.
+    """
     try:
         do()
     except (MemoryError, RuntimeError) as error:
+        if collectives.is_loss_of_own_device(error):
+            raise
         traceback.print_exc()
         rendezvous.leave()
         return orders.NoMemory() if is_lack_of_memory(error) else orders.Broken()

@@ -19,10 +19,11 @@ from torch.distributed.device_mesh import DeviceMesh
 
 from skep.recipes.contract import OpenRecipe
 from skep.worker.ranks import orders, rendezvous
+from skep.worker.ranks.collectives import is_loss_of_own_device
 from skep.worker.ranks.sharding import ShardedModel
 from skep.worker.training.compute_group import LossScale
 from skep.worker.training.device import TrainingDevice
-from skep.worker.training.device_errors import is_lack_of_memory, is_loss_of_device
+from skep.worker.training.device_errors import is_lack_of_memory
 
 
 class ShardedRank:
@@ -107,7 +108,7 @@ def _attempt(do: Callable[[], orders.Answer]) -> orders.Answer:
     except (MemoryError, RuntimeError) as error:
         if is_lack_of_memory(error):
             return orders.NoMemory()
-        if is_loss_of_device(error) and not isinstance(error, dist.DistError):
+        if is_loss_of_own_device(error):
             raise
         traceback.print_exc()
         return orders.Broken()
