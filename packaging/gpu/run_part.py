@@ -28,9 +28,7 @@ HERE = Path(__file__).resolve().parent
 SKEP = HERE / "skep"
 ENVIRONMENT = HERE / "environment"
 PYTHON = ENVIRONMENT / "bin" / "python"
-OLDEST_TORCH = {"sharding": (2, 13)}
-"""By the part. Shards travel by messages that PyTorch has from then on."""
-OLDEST_FOR_ALL = (2, 9)
+OLDEST_TORCH = (2, 9)
 """The first one that lets FSDP's messages be replaced, which every worker loads."""
 SECONDS = 480
 """The longest that a part may take."""
@@ -43,7 +41,8 @@ PARTS = {
     **{part: [*GPU_TESTS, file] for part, file in ALONE.items()},
     "memory": ["benchmarks/gpu.py", "memory"],
     "demo": ["-m", "skep.cli.main", "demo"],
-    "steps": ["benchmarks/gpu.py", "steps", "--seconds", "10"],
+    # by default each precision is compared three times, for longer: with three precisions that may exceed SECONDS
+    "steps": ["benchmarks/gpu.py", "steps", "--seconds", "5", "--repeats", "2"],
     "shares": ["benchmarks/gpu.py", "shares"],
     "giveback": ["benchmarks/gpu.py", "giveback"],
     "power": ["benchmarks/gpu.py", "power", MAY_CHANGE],
@@ -76,19 +75,18 @@ def main() -> int:
         return refuse(f"{sys.executable} has no {names}: install it, or name another Python by PYTHON=….")
     lay(Path(importlib.util.find_spec("torch").origin).parent.parent)
     version, found, card = json.loads(subprocess.run([PYTHON, "-c", LOOK], capture_output=True, check=True).stdout)
-    if why := too_old(options.part, version):
+    if why := too_old(version):
         return refuse(why)
     if not found:
         return refuse(f"PyTorch {version} finds no CUDA device: the GPU suite needs one.")
     return run(options.part, options.to.resolve(), f"{card}, PyTorch {version}, Python {running}")
 
 
-def too_old(part: str, version: str) -> str:
-    """What is said if the part needs a newer PyTorch."""
-    oldest = OLDEST_TORCH.get(part, OLDEST_FOR_ALL)
-    if tuple(map(int, version.split(".")[:2])) >= oldest:
+def too_old(version: str) -> str:
+    """What is said if skep needs a newer PyTorch."""
+    if tuple(map(int, version.split(".")[:2])) >= OLDEST_TORCH:
         return ""
-    return "PyTorch {} is older than {}.{}, which {} needs: install a newer one.".format(version, *oldest, part)
+    return "PyTorch {} is older than {}.{}, which skep needs: install a newer one.".format(version, *OLDEST_TORCH)
 
 
 def refuse(why: str) -> int:

@@ -4,17 +4,21 @@ import importlib.util
 import json
 import lzma
 import os
+import runpy
 import subprocess
 import sys
 import tarfile
 import zipfile
 from pathlib import Path
+from unittest import mock
 
 import gpu_kit
 import pytest
 import torch
+from torch import distributed as dist
 
 from nvml_card import Card, build_library
+from skep.worker.ranks import sharding_waits
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNING = "{}.{}".format(*sys.version_info)
@@ -92,18 +96,33 @@ def collected(command):
     return {Path(line.partition("::")[0]).name for line in done.stdout.splitlines() if "::" in line}
 
 
-@pytest.mark.parametrize(
-    ("part", "version", "oldest"),
-    [
-        ("tests", "2.8.1", "2.9"),
-        ("tests", "2.11.0+cu130", ""),
-        ("sharding", "2.11.0+cu130", "2.13"),
-        ("sharding", "2.13.0+cu130", ""),
-    ],
-)
-def test_a_pytorch_that_lacks_what_a_part_needs_is_refused_in_a_sentence(script, part, version, oldest):
-    said = f"PyTorch {version} is older than {oldest}, which {part} needs: install a newer one."
-    assert script.too_old(part, version) == (said if oldest else "")
+def test_a_pytorch_that_lacks_what_skep_needs_is_refused_in_a_sentence(script):
+    said = "PyTorch 2.8.1 is older than 2.9, which skep needs: install a newer one."
+    assert [script.too_old(version) for version in ("2.8.1", "2.9.0", "2.11.0+cu130")] == [said, "", ""]
+
+
+def test_with_an_older_pytorch_the_messages_of_shards_go_by_their_older_names(monkeypatch):
+    older = {}
+    for name, old in (
+        ("all_gather_single", "all_gather_into_tensor"),
+        ("reduce_scatter_single", "reduce_scatter_tensor"),
+    ):
+        older[old] = mock.create_autospec(getattr(dist, old))  # refuses other arguments than this has
+        monkeypatch.setattr(dist, old, older[old])
+        monkeypatch.delattr(dist, name)
+    runpy.run_path(str(ROOT / "tests" / "gpu" / "conftest.py"))
+    whole, shard = torch.zeros(2), torch.zeros(1)
+    sharding_waits.WaitedAllGather()(whole, shard, None)
+    sharding_waits.WaitedReduceScatter()(shard, whole, None, dist.ReduceOp.SUM)
+    gathered, summed = (each.call_args for each in older.values())
+    assert gathered == mock.call(whole, shard, group=None, async_op=True)
+    assert summed == mock.call(shard, whole, op=dist.ReduceOp.SUM, group=None, async_op=True)
+
+
+@pytest.mark.parametrize("part", ["memory", "steps", "shares", "giveback"])
+def test_the_kit_measures_as_the_recorded_rows_were_measured(script, part):
+    recorded = (ROOT / "benchmarks" / f"gpu-{part}.md").read_text()
+    assert recorded.startswith(f"`python {' '.join(script.PARTS[part])}`")
 
 
 @pytest.fixture
