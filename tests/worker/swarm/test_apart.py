@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from english import in_english
 from skep.worker.swarm.apart import ALONE_EPOCHS, AVERAGED_AGAIN, REFUSED, WAIT_EPOCHS, Apart
@@ -78,6 +79,28 @@ def test_a_refused_average_is_said_once(told):
     made.parameters_averaged(10, replace(GOOD, refused=True))
     assert [each.problem for each in told[2:]] == [REFUSED]
     assert in_english(REFUSED.title)
+
+
+def test_statistics_that_lack_one_step_wear_off():
+    """As of a peer whose parameters a round has made equal again (decision 049)."""
+    generator = torch.Generator().manual_seed(1)
+    whole, lacking = (torch.nn.Parameter(torch.zeros(1000)) for _ in range(2))
+    optimizers = [torch.optim.AdamW([each], lr=1e-3, betas=(0.9, 0.999)) for each in (whole, lacking)]
+    apart_by = []
+    for number in range(60):
+        gradient = torch.randn(1000, generator=generator) + 0.3
+        before = whole.detach().clone()
+        for parameter, optimizer in zip((whole, lacking), optimizers, strict=True):
+            if parameter is whole or number != 5:
+                parameter.grad = gradient
+                optimizer.step()
+        steps = [parameter.detach() - before for parameter in (whole, lacking)]
+        apart_by.append(float((steps[0] - steps[1]).norm() / steps[0].norm()))
+        with torch.no_grad():
+            lacking.copy_(whole)
+    assert apart_by[4] == 0.0
+    assert apart_by[5] > 0.5
+    assert apart_by[56] < 0.05
 
 
 # --- alone
