@@ -247,4 +247,4 @@ def judged(rows: list[Measured]) -> list[Row]:
     return [*made, Row("contributions lost or doubled, other identities", harmed, "", 0, [float(harmed)])]
 
 
-PART = Part("link", "no link, another address, a firewall, a clock that is off", 3 * len(CASES), measure, judged)
+PART = Part("link", "no link, another address, a firewall, a clock that is off", 5 * len(CASES), measure, judged)
