@@ -37,6 +37,7 @@ from skep.worker.connection.network import ByteCounters, add
 from skep.worker.swarm.global_rounds import LAST_ROUND_SECONDS, GlobalRounds
 from skep.worker.swarm.rounds import RoundFacts, Rounds
 from skep.worker.training import loop as loop_module
+from skep.worker.training.bad_losses import LATEST, MANY, USABLE_AGAIN
 from skep.worker.training.data import NotFetched
 from skep.worker.training.device import Threads
 from skep.worker.training.device_errors import PartialGradients
@@ -458,6 +459,24 @@ def test_bad_samples_are_only_skipped():
     bench.trainer.losses = [math.nan] * (HOPELESS - 1)
     bench.run_until(lambda: bench.optimizer.named("contribute"))
     assert len(bench.trainer.done) == HOPELESS + 1
+
+
+def test_many_bad_samples_are_said_and_so_is_their_end():
+    bench = Bench()
+    bench.trainer.losses = [1.0, 1.0, math.nan] * int(MANY * LATEST)
+    bench.run_until(lambda: len(bench.trainer.done) == 3 * int(MANY * LATEST))
+    (noticed,) = bench.link.all(WorkerNoticed)
+    assert in_english(noticed.problem.title) == "20 of the last 60 losses were not finite."
+    bench.run_until(lambda: len(bench.trainer.done) == 3 * int(MANY * LATEST) + LATEST)
+    _, over = bench.link.all(WorkerNoticed)
+    assert (over.problem, over.over) == (USABLE_AGAIN, noticed.problem)
+
+
+def test_few_bad_samples_are_not_worth_a_word():
+    bench = Bench()
+    bench.trainer.losses = ([1.0] * 24 + [math.nan]) * 20
+    bench.run_until(lambda: len(bench.trainer.done) == 500)
+    assert bench.link.all(WorkerNoticed) == []
 
 
 def test_a_model_without_any_finite_loss_is_not_trained_in_silence_for_ever():

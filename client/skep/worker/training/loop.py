@@ -26,6 +26,7 @@ from skep.worker.process.link import Link
 from skep.worker.process.memory import give_back
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import SyncStrategy
+from skep.worker.training.bad_losses import BadLosses
 from skep.worker.training.data import NotFetched, Samples, hear_data
 from skep.worker.training.device_errors import PartialGradients, as_device_error
 from skep.worker.training.pace import Pace, SleepDetector, SwarmWait
@@ -93,6 +94,7 @@ class TrainingLoop:
         self._last_wait = "joining", time.monotonic()
         self.pace.slept = self.sleep.slept
         self.trainer.meanwhile = self._work_ahead
+        self._bad_losses = BadLosses(self.link.send)
 
     def run(
         self, stop: threading.Event, finish: threading.Event | None = None, at_edge: threading.Event | None = None
@@ -201,6 +203,7 @@ class TrainingLoop:
             loss = self._add_gradients(batch, size / self.step_batch)
         wall = time.monotonic() - begun
         self.limits.took(size, wall, self.pace.spent)
+        self._bad_losses.count(finite=math.isfinite(loss))
         if not math.isfinite(loss):
             self._count_lost()
             self._doubt()
