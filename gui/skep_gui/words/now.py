@@ -283,8 +283,9 @@ def shortened(text: str, most: int = 40) -> str:
 
 
 def granted(snapshot: Snapshot) -> float:
-    """The share 0..1 that a project may use; 0 without a project, or while it is on a break."""
-    return 0.0 if snapshot.phase is Phase.IDLE or snapshot.on_a_break else snapshot.allowance.share
+    """The share 0..1 that a project may use; 0 without a project, on a break, or while it only waits to leave."""
+    none = snapshot.phase in (Phase.IDLE, Phase.LEAVING) or snapshot.on_a_break
+    return 0.0 if none else snapshot.allowance.share
 
 
 def measured(snapshot: Snapshot) -> float | None:

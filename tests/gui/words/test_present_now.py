@@ -121,6 +121,10 @@ def test_what_is_not_measured_is_a_dash_or_the_devices_name():
     assert NOW.figures(replace(shots.TRAINING, relayed=True))[3].below == "through a seed"
 
 
+def test_while_leaving_nothing_is_asked_for():
+    assert (NOW.share(shots.LEAVING), NOW.share_below(shots.LEAVING)) == ("0\u2009%", "asked 0\u2009%")
+
+
 def test_during_a_break_no_figure_of_the_last_worker_is_shown():
     resting = replace(
         shots.PAUSED, pause=None, allowance=Allowance(1.0, NOTHING), progress=None, restart_at=shots.NOW + 12
