@@ -38,7 +38,7 @@ CASES = {
     "delayed-step": ("10101", "fp32", None),
     "all-delayed": ("11111", "fp32", lambda samples, _parts: [samples - 1, 1]),
 }
-USUAL = ["unequal", "fp16"]
+USUAL = ["unequal", "fp16", "all-delayed"]
 SHARDED = {"sharded": "11101", "sharded-nothing-delayed": "00000", "sharded-all-delayed": "11111"}
 """Of four ranks that share the model."""
 SAMPLES = 40
