@@ -1,6 +1,7 @@
 """A Trainer with two devices in a swarm of nobody: `lightning_devices_script.py OPTIONS`, which are JSON.
 
-Prints a JSON line for each contribution, and one with the parameter on both ranks after each batch.
+Prints a JSON line for each contribution, one with the gradient on both ranks after each backward pass, and one with the
+parameter on both after each batch.
 """
 
 import json
@@ -93,6 +94,11 @@ class Watching(Callback):
             ddp = trainer.strategy.model
             names = ("static_graph", "gradient_as_bucket_view", "find_unused_parameters", "bucket_bytes_cap")
             tell("wrapped", **{name: getattr(ddp, name) for name in names})
+
+    def on_after_backward(self, trainer, module):
+        found = trainer.strategy.all_gather(module.weight.grad.detach())
+        if trainer.is_global_zero:
+            tell("backward", gradients=found.flatten().tolist())
 
     def on_train_batch_end(self, trainer, module, *_):
         found = trainer.strategy.all_gather(module.weight.detach())

@@ -45,7 +45,7 @@ def told(**options):
     return {name: [line for line in lines if line["event"] == name] for name in EVENTS}, done.returncode, done.stderr
 
 
-EVENTS = ("joined", "wrapped", "contributed", "batch", "left", "done")
+EVENTS = ("joined", "wrapped", "contributed", "backward", "batch", "left", "done")
 # Lightning's sampler draws them in another order each time
 SAMPLES = [float(each) for each in (1, 2, 1, 4, 1, 6, 1, 8, 3, 3, 5, 5)]
 
@@ -65,6 +65,19 @@ def test_accumulated_batches_of_both_devices_are_contributed_together():
     assert code == 0, errors[-3000:]
     assert seen["joined"][0]["batch_size"] == 16
     assert [(each["samples"], each["gradient"]) for each in seen["contributed"]] == [(12, sum(SAMPLES) / 16)]
+
+
+@pytest.mark.parametrize("static_graph", [False, True])
+def test_devices_communicate_in_the_last_of_accumulated_batches_only(static_graph):
+    # of powers of two, no two batches have the same sum: equal gradients on both devices have been averaged
+    samples, trainer = [2.0**each for each in range(16)], {"accumulate_grad_batches": 2, "max_epochs": 2}
+    seen, code, errors = told(samples=samples, trainer=trainer, ddp={"static_graph": static_graph})
+    assert code == 0, errors[-3000:]
+    assert seen["wrapped"][0]["static_graph"] is static_graph
+    alike = [first == second for first, second in (each["gradients"] for each in seen["backward"])]
+    # torch learns a static graph from the first pass, in which it has to communicate
+    assert alike == [static_graph, True, False, True]
+    assert [(each["samples"], each["gradient"]) for each in seen["contributed"]] == [(16, sum(samples) / 16)] * 2
 
 
 def test_the_other_device_gets_the_parameters_of_the_swarm_and_every_step():

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, Final
 
@@ -44,6 +45,7 @@ class Ranks(ParallelStrategy):
         self._news: dist.ProcessGroup | None = None
         self._launcher: RankLauncher | None = None
         self._sampler_seed: int | None = None
+        self._learns_graph = False
         end_with_first()
 
     @property
@@ -129,9 +131,24 @@ class Ranks(ParallelStrategy):
         devices = None if self.root_device.type == "cpu" else [self.root_device]
         with in_words():
             wrapped = DistributedDataParallel(model, device_ids=devices, **self._ddp_options)
+            self._learns_graph = bool(self._ddp_options.get("static_graph"))
             if self._hook is not None:
                 register(wrapped, self._hook)
         return wrapped
+
+    @contextmanager
+    def block_backward_sync(self) -> Iterator[None]:
+        """A context for a batch after which others are accumulated: the ranks do not communicate in it.
+
+        They do in the first one of a static graph: torch ends with an internal error if it cannot learn the graph from the
+        first backward pass. The sum is the same, since gradients that have been averaged stay equal on all ranks.
+        """
+        learns, self._learns_graph = self._learns_graph, False
+        if learns:
+            yield
+            return
+        with super().block_backward_sync():
+            yield
 
     def barrier(self, name: str | None = None) -> None:  # noqa: ARG002 - Lightning's
         if dist.is_initialized():
