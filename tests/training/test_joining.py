@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from free_ports import free_port
 from training_scripts import PATIENCE, running
 
 ID = "QmcgpsyWgH8Y8ajJz1Cu72KnS5uo2Aa2LpzU7kinSupNKC"
@@ -211,3 +212,33 @@ print([round(each, 3) for each in (before - model.weight).flatten().tolist()])
 """
     )
     assert found == ["True", "[0.1, 0.1]"]
+
+
+def test_the_port_the_averagers_options_and_the_lines_are_those_that_are_given():
+    port = free_port()
+    found = said(
+        f"""
+from skep.training import swarm as module
+take_part = module.take_part
+
+def noted(own):
+    print(own.bandwidth, own.run.sync.matchmaking_seconds, own.run.sync.averaging_timeout_seconds)
+    return take_part(own)
+
+module.take_part = noted
+given = dict(bandwidth=0.25, matchmaking_time=3.0, averaging_timeout=21.0, port={port}, target_batch_size=8)
+for verbose in (True, False):
+    lines = []
+    with join(**given, run_id=f"run-{{verbose}}", report=lines.append, verbose=verbose) as swarm:
+        print([address.split("/p2p/")[0] for address in swarm.addresses])
+        averager = swarm._sync.grad_averager
+        print(averager.bandwidth, averager.matchmaking_kwargs["min_matchmaking_time"], swarm._sync.averaging_timeout)
+        lines.clear()
+        while not swarm.epoch:
+            model(torch.ones(8, 2)).mean().backward()
+            swarm.contribute()
+        print(len(lines))
+"""
+    )
+    one = ["0.25 3.0 21.0", f"['/ip4/127.0.0.1/tcp/{port}']", "0.25 3.0 21.0"]
+    assert found == [*one, "1", *one, "0"]

@@ -9,6 +9,7 @@ pytest.importorskip("lightning")
 
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import GradientAccumulationScheduler
+from lightning.pytorch.utilities.rank_zero import rank_zero_info
 
 from skep.lightning import HivemindStrategy
 from skep.lightning.sizes import BatchSizes
@@ -70,7 +71,7 @@ def fitted(monkeypatch, samples, *, strategy=None, collate=None, finished_after=
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Lightning's, about the number of its workers for example
         trainer = Trainer(
-            strategy=HivemindStrategy(target_batch_size=64, **(strategy or {})),
+            strategy=HivemindStrategy(**{"target_batch_size": 64} | (strategy or {})),
             accelerator="cpu",
             devices=1,
             **{"max_epochs": 1} | quiet | options,
@@ -78,6 +79,83 @@ def fitted(monkeypatch, samples, *, strategy=None, collate=None, finished_after=
         loader = torch.utils.data.DataLoader(torch.tensor(samples), batch_size=4, collate_fn=collate)
         trainer.fit(Module(), loader, loader)
     return given["swarm"], given
+
+
+def make_schedule(optimizer):
+    return torch.optim.lr_scheduler.ConstantLR(optimizer)
+
+
+def make_averager():
+    pass
+
+
+RENAMED = {"scheduler_fn", "averager_opts", "host_maddrs"}
+STRATEGY = {
+    "target_batch_size": 48,
+    "run_id": "another-run",
+    "batch_size": 2,
+    "initial_peers": ["/ip4/127.0.0.1/tcp/1"],
+    "delay_state_averaging": True,
+    "delay_optimizer_step": True,
+    "delay_grad_averaging": True,
+    "offload_optimizer": True,
+    "reuse_grad_buffers": True,
+    "scheduler_fn": make_schedule,
+    "grad_compression": "float16",
+    "state_averaging_compression": "uniform-8bit",
+    "grad_averager_factory": make_averager,
+    "averager_opts": {"bandwidth": 0.25},
+    "matchmaking_time": 3.0,
+    "averaging_timeout": 21.0,
+    "verbose": True,
+    "host_maddrs": ["/ip4/127.0.0.1/tcp/31337"],
+}
+"""All arguments of a strategy that are not for several devices, without a project; none of them has its default."""
+
+
+def test_every_argument_of_the_strategy_reaches_the_swarm(monkeypatch):
+    _, given = fitted(monkeypatch, [1.0] * 4, strategy=STRATEGY, gradient_clip_val=0.5)
+    trained = given["trainer"].lightning_module.weight
+    (group,) = given["parameters"]
+    assert group["params"] == [trained]
+    assert isinstance(given["optimizer"]([group]), torch.optim.SGD)
+    own = {name: given[name] for name in given if name not in {"swarm", "trainer", "parameters", "optimizer"}}
+    assert own == {name: value for name, value in STRATEGY.items() if name not in RENAMED} | {
+        "project": "",
+        "scheduler": make_schedule,
+        "clip_norm": 0.5,
+        "bandwidth": 0.25,
+        "host": "127.0.0.1",
+        "port": 31337,
+        "report": rank_zero_info,
+    }
+
+
+def test_without_arguments_the_strategy_gives_its_defaults(monkeypatch):
+    _, given = fitted(monkeypatch, [1.0] * 4)
+    assert (given["host"], given["port"], given["bandwidth"]) == ("0.0.0.0", 0, 1.0)
+    assert (given["matchmaking_time"], given["averaging_timeout"], given["verbose"]) == (5.0, 30.0, False)
+
+
+def test_beside_a_project_the_strategy_gives_nothing_that_the_project_has(monkeypatch):
+    local = {name: STRATEGY[name] for name in ("initial_peers", "averager_opts", "host_maddrs", "verbose")}
+    _, given = fitted(monkeypatch, [1.0] * 4, strategy={"project": "project.json", "target_batch_size": 0, **local})
+    own = {name: given[name] for name in given if name not in {"swarm", "trainer", "parameters"}}
+    assert own == {
+        "batch_size": 4,
+        "run_id": "",
+        "target_batch_size": 0,
+        "optimizer": None,
+        "project": "project.json",
+        "initial_peers": STRATEGY["initial_peers"],
+        "scheduler": None,
+        "clip_norm": None,
+        "host": "127.0.0.1",
+        "port": 31337,
+        "bandwidth": 0.25,
+        "report": rank_zero_info,
+        "verbose": True,
+    }
 
 
 def test_a_smaller_last_batch_is_weighted_by_its_samples(monkeypatch):
