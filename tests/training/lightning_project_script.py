@@ -1,6 +1,6 @@
 """A script with Lightning that trains in the swarm of a published project: `lightning_project_script.py OPTIONS` (JSON).
 
-Prints a JSON line at each epoch of the swarm. It ends by Ctrl-C.
+Prints a JSON line at each epoch of the swarm, and one for each confirmed contribution. It ends by Ctrl-C.
 """
 
 import json
@@ -12,9 +12,25 @@ from lightning.pytorch.loggers import Logger
 from safetensors.torch import load_file
 
 from skep import training
+from skep.core.session.messages import ContributionConfirmed
 from skep.lightning import HivemindStrategy
 
 options = json.loads(sys.argv[1])
+hear = training.Swarm._hear
+
+
+def tell(event, **more):
+    sys.stdout.write(json.dumps({"event": event, **more}) + "\n")  # at once: another thread may tell something too
+    sys.stdout.flush()
+
+
+def heard(swarm, message):
+    if isinstance(message, ContributionConfirmed):
+        tell("confirmed", epoch=message.epoch, peers=message.peers)
+    hear(swarm, message)
+
+
+training.Swarm._hear = heard
 
 
 class Module(LightningModule):
@@ -37,7 +53,7 @@ class Told(Logger):
     def log_metrics(self, metrics, step=None):
         if "swarm/epoch" in metrics:
             told = {name.removeprefix("swarm/"): value for name, value in metrics.items()}
-            print(json.dumps({"event": "epoch", "confirmed": told["confirmed_samples"], **told}), flush=True)
+            tell("epoch", confirmed=told["confirmed_samples"], **told)
 
     def log_hyperparams(self, *_args, **_more):
         pass
