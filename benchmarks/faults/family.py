@@ -49,7 +49,7 @@ def roles_in(tree: list[psutil.Process]) -> dict[Role, psutil.Process]:
 
     The worker forks the DHT's process and the averagers', which have its command line; p2pd is a child of the DHT's
     process, or of the worker once that has ended. hivemind starts the averager of the state before that of the
-    gradients, and restarts neither.
+    gradients, and restarts neither. Ranks are forked before all of these.
     """
     found = {Role.FRONT_END: tree[0]}
     by_parent: dict[int, list[psutil.Process]] = {}
@@ -69,10 +69,22 @@ def roles_in(tree: list[psutil.Process]) -> dict[Role, psutil.Process]:
         for child in by_parent.get(fork.pid, []):
             if child.name() == "p2pd":
                 found[Role.DHT], found[Role.P2PD] = fork, child
-    averagers = sorted((each for each in forks if each != found.get(Role.DHT)), key=lambda each: each.create_time())
-    if Role.DHT in found and len(averagers) == 2:  # noqa: PLR2004 - of the state and of the gradients
+    dht = found.get(Role.DHT)
+    averagers = sorted((each for each in forks if dht and _started(each) > _started(dht)), key=_started)
+    if len(averagers) == 2:  # noqa: PLR2004 - of the state and of the gradients
         found[Role.STATE], found[Role.GRADIENTS] = averagers
     return found
+
+
+def ranks_in(family: Family) -> list[psutil.Process]:
+    """The processes of the worker's further devices, in the order of these. Raises psutil.Error when one has just ended."""
+    worker, dht = family.roles[Role.WORKER], family.roles[Role.DHT]
+    forks = [each for each in family.tree if each.ppid() == worker.pid and each.cmdline() == worker.cmdline()]
+    return sorted((each for each in forks if _started(each) < _started(dht)), key=_started)
+
+
+def _started(process: psutil.Process) -> float:
+    return float(process.create_time())
 
 
 def runs(process: psutil.Process) -> bool:

@@ -39,11 +39,14 @@ Ledger = dict[str, Entry]
 class Volunteer:
     """A home, its front end, and everything that its front ends have said.
 
-    It computes at `share`, whatever else the computer does. `place` is a command that runs the front end elsewhere.
+    It computes at `share`, whatever else the computer does, on `device`, the setting compute.device. `place` is a command
+    that runs the front end elsewhere.
     """
 
-    def __init__(self, home: Path, link: str, *, share: float = 1.0, place: Sequence[str] = ()) -> None:
-        self.home = Home(devote(home, **{"compute.share_using": share}).absolute())
+    def __init__(
+        self, home: Path, link: str, *, share: float = 1.0, device: str = "", place: Sequence[str] = ()
+    ) -> None:
+        self.home = Home(devote(home, **{"compute.share_using": share, "compute.device": device}).absolute())
         self._link, self._place = link, place
         self._earlier: list[dict[str, Any]] = []
         self.running = self._begin()

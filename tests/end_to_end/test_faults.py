@@ -2,21 +2,26 @@
 
 import contextlib
 import itertools
+import signal
+import time
+from collections import defaultdict
 from dataclasses import replace
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from faults import disk, stop
 from faults.churn import End, above, curve
-from faults.family import Role
+from faults.family import Role, ranks_in
 from faults.kill import PART
 from faults.recovery import kill_one
 from faults.rows import Rows, git, recent, this_commit
 from faults.soak import growth
 from faults.volunteer import Entry, damage, volunteer
 
+from families import alive, lives
 from small_disks import small_disk
-from terminals import GENTLY
+from terminals import GENTLY, is_event, wait_until
 
 RECOVERY_SECONDS = 150
 """Seconds within which a busy computer notices the fault, joins again and has a contribution confirmed."""
@@ -43,6 +48,50 @@ def test_a_killed_process_costs_no_acknowledged_contribution_and_training_goes_o
     seen = kill_one(trained, role, RECOVERY_SECONDS)
     assert seen.back is not None, seen
     assert (seen.lost, seen.doubled, seen.left, seen.same_identity) == (0, 0, [], True)
+
+
+RANK_LOST = "CPU stopped training: its process ended or does not answer."
+LOST_WITH_RANK = "a device stopped or ran out of memory before its part was added up"
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "how", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)], ids=lambda each: each.name
+)
+def test_a_lost_rank_costs_no_acknowledged_contribution_and_the_same_worker_trains_on(practice, tmp_path, how):
+    with volunteer(tmp_path / "home", practice, share=GENTLY["compute.share_using"], device="cpu*2") as made:
+        family = made.wait_until_training()
+        (rank,) = ranks_in(family)
+        before = made.ledger()
+        rank.send_signal(how)
+        made.running.wait_for(is_event("problem", title=RANK_LOST), RECOVERY_SECONDS)
+        noticed = time.time()
+        wait_until(lambda: made.first_confirmed(noticed), RECOVERY_SECONDS)
+        acknowledged = made.acknowledged()  # before the ledger is read: one told of in between is not in it
+        assert damage(before, made.ledger(), acknowledged) == (0, 0)
+        assert not lives(rank)
+        assert made.family().roles == family.roles
+        leaving = made.running.family()
+        made.running.finish()
+        assert not alive(psutil.wait_procs(leaving, 5)[1])
+        assert_ledger_is_what_was_shown(made)
+        of_rank = [each for each in made.running.named("contribution") if each["reason"] == LOST_WITH_RANK]
+        assert sum(each["samples"] for each in of_rank) <= made.running.named("joined")[0]["step_batch"]
+
+
+def assert_ledger_is_what_was_shown(made):
+    """Each contribution was pending, then settled once, and has a row with that end; the sums are those of the farewell."""
+    shown, ledger, (left,) = defaultdict(list), made.ledger(), made.running.named("left")
+    for event in made.running.named("contribution"):
+        shown[event["id"]].append(event)
+    assert {name: (each.state, each.samples) for name, each in ledger.items()} == {
+        name: (events[-1]["state"], events[-1]["samples"]) for name, events in shown.items()
+    }
+    ends = ["pending", "confirmed"], ["pending", "lost"], ["pending"]
+    assert all([event["state"] for event in events] in ends for events in shown.values()), shown
+    for state in ("confirmed", "lost", "pending"):
+        samples = sum(each.samples for each in ledger.values() if each.state == state)
+        assert left["totals"][state]["samples"] == samples
 
 
 @pytest.mark.alone
