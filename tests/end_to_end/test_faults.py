@@ -67,13 +67,12 @@ def test_a_lost_rank_costs_no_acknowledged_contribution_and_the_same_worker_trai
         made.running.wait_for(is_event("problem", title=RANK_LOST), RECOVERY_SECONDS)
         noticed = time.time()
         wait_until(lambda: made.first_confirmed(noticed), RECOVERY_SECONDS)
-        acknowledged = made.acknowledged()  # before the ledger is read: one told of in between is not in it
-        assert damage(before, made.ledger(), acknowledged) == (0, 0)
         assert not lives(rank)
         assert made.family().roles == family.roles
         leaving = made.running.family()
         made.running.finish()
         assert not alive(psutil.wait_procs(leaving, 5)[1])
+        assert damage(before, made.ledger(), made.acknowledged()) == (0, 0)
         assert_ledger_is_what_was_shown(made)
         of_rank = [each for each in made.running.named("contribution") if each["reason"] == LOST_WITH_RANK]
         assert sum(each["samples"] for each in of_rank) <= made.running.named("joined")[0]["step_batch"]
