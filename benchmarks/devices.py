@@ -4,8 +4,9 @@
 
 One rank with two threads and two ranks with one thread each train in turn, each alone in a swarm; which one begins
 alternates. A hand-over is the sum of the gradients of all ranks at rank 0. A reaction is from the order to pause to no
-computing, of a worker of two ranks; pauses that had to wait for a round are no reaction. Exit code 1 when a target is
-missed.
+computing, of a worker of two ranks that have a copy of the model each, and of one of two ranks that share it: these are
+taken for cards with room for a half. Pauses that had to wait for a round are no reaction. Exit code 1 when a target is
+missed, 2 when there is no result.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from typing import Final
 import torch
 from against_stock.running import fresh_swarm
 from peers import SkepPeer, described
-from report import HERE, Row, finish, in_turn, p95, say
+from report import HERE, UNMEASURED, Row, Unmeasured, finish, in_turn, p95, say
 
+from skep.adapters.process.start import COMMAND
 from skep.recipes.registry import open_recipe, parse_manifest
 from skep.recipes.tensors.batches import Batch
 from skep.worker.process import processes
@@ -43,6 +45,11 @@ TRAINING_SECONDS: Final = 0.5
 """Before each pause."""
 LEAST_RATIO: Final = 0.95
 BEYOND_A_MICRO_BATCH: Final = 0.05
+NEEDED_GB: Final = 2
+"""What a card needs for a copy of the model, by the manifest: two of CARD_BYTES have to share it."""
+CARD_BYTES: Final = 1_200_000_000
+COUNTING: Final = HERE.parent / "tests" / "counting_worker.py"
+"""A worker that takes the processor's ranks for cards of so many bytes."""
 
 
 def hand_overs() -> list[Row]:
@@ -95,13 +102,18 @@ def rates(pairs: int) -> list[Row]:
     ]
 
 
-def give_back(pauses: int) -> Row:
-    """The 95th percentile of the reactions of two ranks."""
+def give_back(pauses: int, *, sharded: bool) -> Row:
+    """The 95th percentile of the reactions of two ranks, which share the model or have a copy each."""
     reactions: list[float] = []
+    command = [sys.executable, str(COUNTING), str(CARD_BYTES)] if sharded else COMMAND
     with fresh_swarm(RATE_MODEL, target_batch_size=1_000_000) as shared:
-        peer = SkepPeer(shared, device="cpu*2", threads=2)
+        if sharded:
+            shared.manifest["needs"]["vram_gb"] = NEEDED_GB
+        peer = SkepPeer(shared, device="cpu*2", threads=2, command=command)
         try:
             peer.wait_for(lambda event: event["event"] == "joined")
+            if peer.joined["in_step"] is not sharded:
+                raise Unmeasured(f"the ranks {'have a copy of' if sharded else 'share'} the model.")
             rate = peer.rate(WARM_SECONDS)
             micro_batch = peer.joined["micro_batch"] / rate
             while len(reactions) < pauses:
@@ -113,7 +125,8 @@ def give_back(pauses: int) -> Row:
         finally:
             peer.kill()
     bound = round(micro_batch + BEYOND_A_MICRO_BATCH, 3)
-    return Row("from the order to pause to no computing, two ranks, p95", p95(reactions), "s", bound, reactions)
+    ranks = "two ranks that share the model" if sharded else "two ranks"
+    return Row(f"from the order to pause to no computing, {ranks}, p95", p95(reactions), "s", bound, reactions)
 
 
 def main() -> int:
@@ -124,7 +137,12 @@ def main() -> int:
     arguments = made.parse_args()
     processes.use_fork()
     rows = hand_overs()
-    rows = [*rates(arguments.pairs), *rows, give_back(arguments.pauses)]
+    rows = [*rates(arguments.pairs), *rows]
+    try:
+        rows += [give_back(arguments.pauses, sharded=sharded) for sharded in (False, True)]
+    except Unmeasured as error:
+        say(str(error))
+        return UNMEASURED
     return finish("devices", rows, arguments.to)
 
 
