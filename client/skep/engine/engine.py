@@ -39,7 +39,7 @@ from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import Problem, Remedy, Text
 from skep.engine.sensing import Sensing, unread
-from skep.engine.unwritten import Unwritten
+from skep.engine.unwritten import Row, Unwritten
 
 INBOX: Final = 1000
 """Maximum number of waiting messages. `post` then blocks, so that a worker that sends too many is slowed down."""
@@ -308,6 +308,8 @@ class Engine:
 
     def _effect_failed(self, effect: e.Effect, problem: Problem) -> None:
         """Post the message for a failed effect."""
+        if isinstance(effect, Row):
+            self._unrecorded = problem
         match effect:
             case e.FetchIndex(project=project):
                 self.post(_of(project, m.IndexFailed(problem)))
@@ -319,24 +321,20 @@ class Engine:
             case e.Notify():
                 pass  # another problem would hide the one that could not be shown
             case (
-                e.Record()
-                | e.SavePosition()
-                | e.SaveEvaluation()
-                | e.RecordChange()
-                | e.RecordReaction()
-                | e.RecordUsage()
-            ):
-                self._unrecorded = problem
-                self.post(m.ProblemArose(problem))
-            case (
                 e.TellWorker()
                 | e.StopWorker()
                 | e.EndStuckWorker()
                 | e.RenewWorker()
                 | e.SetAllowance()
+                | e.Record()
                 | e.LosePending()
+                | e.SavePosition()
+                | e.SaveEvaluation()
                 | e.SaveSettings()
                 | e.SavePause()
+                | e.RecordChange()
+                | e.RecordReaction()
+                | e.RecordUsage()
                 | e.EndEngine()
             ):
                 self.post(m.ProblemArose(problem))
