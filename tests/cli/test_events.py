@@ -50,6 +50,8 @@ def test_joining_progress_and_evaluation_carry_their_figures() -> None:
 def test_the_end_of_a_problem_is_told() -> None:
     over = m.WorkerNoticed(Problem(verbatim("The clock is right again.")), over=Problem(verbatim("It is wrong.")))
     assert worded(Events().of(over, Snapshot())) == [{"event": "problem_over", "message": "The clock is right again."}]
+    over = m.ProblemArose(over.problem, over=over.over)
+    assert worded(Events().of(over, Snapshot())) == [{"event": "problem_over", "message": "The clock is right again."}]
 
 
 def test_a_number_that_is_none_is_null() -> None:

@@ -291,6 +291,21 @@ def test_without_a_terminal_a_state_that_is_loaded_while_training_is_a_line_too(
     assert writing.out.file.getvalue().startswith("Load the model's state: waiting for a peer")
 
 
+@pytest.mark.parametrize(
+    ("phase", "said"), [(Phase.RECOVERING, "Trying again in 12"), (Phase.JOINING, "Joining the swarm.")]
+)
+def test_without_a_terminal_a_stay_without_a_worker_says_what_happens(phase, said):
+    writing = terminal()
+    PlainRenderer(writing).look(replace(snapshot(), phase=phase, progress=None, restart_at=1012.0), 1000.0, 0.0)
+    assert writing.out.file.getvalue().startswith(said)
+
+
+def test_without_a_terminal_the_end_is_said_once_and_by_its_own_line():
+    writing = terminal()
+    PlainRenderer(writing).look(replace(snapshot(), phase=Phase.IDLE, progress=None), 0.0, 0.0)
+    assert not writing.out.file.getvalue()
+
+
 def test_on_a_terminal_it_redraws_at_most_four_times_a_second_and_never_blinks(monkeypatch):
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)

@@ -121,7 +121,7 @@ async def hang(_dht, _node):
 
 
 def test_a_part_that_hangs_says_where(make_dhts, monkeypatch, capfd):
-    monkeypatch.setattr("skep.worker.connection.watch.SILENT_SECONDS", 3.0)
+    monkeypatch.setattr("skep.worker.connection.watch.SILENT_SECONDS", 10.0)
     monkeypatch.setattr("skep.worker.connection.watch.ASK_SECONDS", 0.5)
     stacks.write_on_request()
     try:
@@ -133,11 +133,12 @@ def test_a_part_that_hangs_says_where(make_dhts, monkeypatch, capfd):
             found.get(timeout=3 * LOOK_SECONDS)
         assert "(most recent call first)" not in capfd.readouterr().err
         dht.run_coroutine(hang, return_future=True)
-        problem = found.get(timeout=DEATH_SECONDS)
+        problem = found.get(timeout=10.0 + DEATH_SECONDS)
         watch.end()
     finally:
         faulthandler.unregister(signal.SIGUSR1)
-    assert DHT in in_english(problem.title)
+    # p2pd's question goes through the DHT's process
+    assert any(part in in_english(problem.title) for part in (DHT, P2PD))
     assert f'{__file__}", line' in (said := capfd.readouterr().err)
     assert "in hang" in said
 

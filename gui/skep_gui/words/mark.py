@@ -53,7 +53,7 @@ def look(snapshot: Snapshot) -> Look:
 
 
 def _working(snapshot: Snapshot) -> Look:
-    if snapshot.allowance.share <= 0:
+    if snapshot.allowance.share <= 0 or snapshot.saving:
         return Look(State.PAUSED)
     if snapshot.waiting:  # nothing is trained, as in a pause or after a failure
         return Look(State.PAUSED if snapshot.waiting in ORDINARY else State.PROBLEM)

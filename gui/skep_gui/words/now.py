@@ -283,8 +283,8 @@ def shortened(text: str, most: int = 40) -> str:
 
 
 def granted(snapshot: Snapshot) -> float:
-    """The share 0..1 that a project may use; 0 without a project, on a break, or while it only waits to leave."""
-    none = snapshot.phase in (Phase.IDLE, Phase.LEAVING) or snapshot.on_a_break
+    """The share 0..1 that a project may use; 0 without a project, on a break, or while it only waits to leave or saves."""
+    none = snapshot.phase in (Phase.IDLE, Phase.LEAVING) or snapshot.on_a_break or snapshot.saving
     return 0.0 if none else snapshot.allowance.share
 
 
@@ -347,7 +347,7 @@ class History:
         progress = snapshot.progress
         if progress is not None and progress is not self._last:
             share = measured(snapshot)
-            share = snapshot.allowance.share if share is None else share
+            share = granted(snapshot) if share is None else share
             self.points.append(Point(now, progress.samples_per_second, share))
         self._last = progress
         while self.points and self.points[0].at < now - SPAN:

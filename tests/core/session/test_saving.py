@@ -53,6 +53,7 @@ def test_a_worker_that_another_program_has_told_to_go_saves_as_long_as_it_asked_
     assert stay.snapshot.phase is Phase.TRAINING
     for _ in range(int(SAVING.seconds + SILENT_SECONDS) - 1):
         assert stay.see(m.Tick(), after=1.0).effects == []
+        assert in_english(stay.snapshot.waiting).startswith("Saving the model")
     stay.see(m.Tick(), after=2.0)
     assert stay.effects == [e.EndStuckWorker()]
 

@@ -69,6 +69,7 @@ def test_the_tray_names_the_project_once():
         (shots.RECOVERING, Look(State.PROBLEM)),
         (shots.LEAVING, Look(State.PAUSED)),
         (replace(shots.TRAINING, allowance=Allowance(0.0, NOTHING)), Look(State.PAUSED)),
+        (replace(shots.TRAINING, saving=True), Look(State.PAUSED)),
         (replace(shots.TRAINING, waiting=Text("wait.swarm")), Look(State.PAUSED)),
         (replace(shots.TRAINING, waiting=Text("wait.no_answer")), Look(State.PROBLEM)),
         (replace(shots.TRAINING, waiting=Losses(10, Text("round.round_failed")).sentence), Look(State.PROBLEM)),
@@ -121,8 +122,13 @@ def test_what_is_not_measured_is_a_dash_or_the_devices_name():
     assert NOW.figures(replace(shots.TRAINING, relayed=True))[3].below == "through a seed"
 
 
-def test_while_leaving_nothing_is_asked_for():
-    assert (NOW.share(shots.LEAVING), NOW.share_below(shots.LEAVING)) == ("0\u2009%", "asked 0\u2009%")
+@pytest.mark.parametrize("snapshot", [shots.LEAVING, replace(shots.TRAINING, saving=True)])
+def test_while_leaving_or_saving_nothing_is_asked_for(snapshot):
+    assert (NOW.share(snapshot), NOW.share_below(snapshot)) == ("0\u2009%", "asked 0\u2009%")
+    assert [each.share for each in NOW.devices(replace(snapshot, devices=shots.SEVERAL.devices))] == ["0\u2009%"] * 2
+    history = History()
+    history.see(snapshot, shots.NOW)
+    assert history.points[-1].share == 0.0
 
 
 def test_during_a_break_no_figure_of_the_last_worker_is_shown():

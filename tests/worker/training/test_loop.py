@@ -466,7 +466,7 @@ def test_many_bad_samples_are_said_and_so_is_their_end():
     bench.trainer.losses = [1.0, 1.0, math.nan] * int(MANY * LATEST)
     bench.run_until(lambda: len(bench.trainer.done) == 3 * int(MANY * LATEST))
     (noticed,) = bench.link.all(WorkerNoticed)
-    assert in_english(noticed.problem.title) == "20 of the last 60 losses were not finite."
+    assert in_english(noticed.problem.title) == "20 of the last 60 batches had no usable loss or gradients."
     bench.run_until(lambda: len(bench.trainer.done) == 3 * int(MANY * LATEST) + LATEST)
     _, over = bench.link.all(WorkerNoticed)
     assert (over.problem, over.over) == (USABLE_AGAIN, noticed.problem)

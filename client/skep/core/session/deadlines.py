@@ -49,7 +49,14 @@ LATE_TIMES: Final = 2.0
 """A micro-batch that takes so many times as long as the median is no usual one any more."""
 QUIET_SECONDS: Final = 10.0
 ORDINARY: Final = frozenset(
-    {Text("wait.data"), Text("wait.memory"), Text("wait.swarm"), Text("wait.nothing_trained"), renewal.AFRESH}
+    {
+        Text("wait.data"),
+        Text("wait.memory"),
+        Text("wait.swarm"),
+        Text("wait.saving"),
+        Text("wait.nothing_trained"),
+        renewal.AFRESH,
+    }
 )
 """Waits that end by themselves, or with the worker; the others show that something is wrong."""
 
@@ -162,6 +169,8 @@ def waiting(snapshot: Snapshot) -> Text:
         return renewal.AFRESH
     if snapshot.phase is not Phase.TRAINING:
         return NOTHING
+    if snapshot.saving:
+        return Text("wait.saving")
     if now - advance.trained_at < _untrained_seconds(advance):
         return snapshot.losses.sentence
     if now - advance.heard_at > QUIET_SECONDS:

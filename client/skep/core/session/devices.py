@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from skep.core.device import ComputingDevice, PowerCap, kind_of, labelled
 from skep.core.policy.conditions import Condition
+from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
 from skep.core.text import NOTHING, Text
 
@@ -51,7 +52,7 @@ def _value(snapshot: Snapshot, condition: Condition, device: str) -> float | Non
 
 
 def _share(snapshot: Snapshot, device: ComputingDevice) -> float | None:
-    if snapshot.allowance.share <= 0:
+    if snapshot.allowance.share <= 0 or snapshot.phase is Phase.LEAVING or snapshot.saving:
         return 0.0
     measured = snapshot.progress.share_measured if snapshot.progress is not None else None
     return None if measured is None else measured * device.busy

@@ -57,7 +57,7 @@ class Lookout:
 class LinkWatch(Lookout):
     """Tells when this computer is connected to no other peer any more, seeds included, and when it is again.
 
-    It then trains alone, and nothing of that is confirmed. `connected` returns how many peers are connected.
+    It then trains alone, and what it has computed when an epoch ends is not confirmed. `connected` returns how many peers are connected.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ class Part:
 
     `ended` says whether it has ended. `ask` asks it for something cheap; it raises an exception if no answer comes
     within the given seconds. Both are called in threads of the watch. `pid` is that of a process of Python that may be
-    asked for its stacks, None for another program, a thread, or one elsewhere.
+    asked for its stacks, None for a thread or one elsewhere; p2pd is asked through the DHT's process, which may be what hangs.
     """
 
     name: Text
@@ -70,6 +70,7 @@ def parts_of(dht: hivemind.DHT) -> Sequence[Part]:
             Text("watch.p2pd"),
             lambda: any(map(_has_ended, daemons)),
             lambda within: dht.run_coroutine(_ask_p2pd, return_future=True).result(within),
+            dht.pid,
         ),
     )
 

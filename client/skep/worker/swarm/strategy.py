@@ -155,7 +155,7 @@ class Participant:
     `parameters` are those that are trained. At most `step_batch` samples are contributed at a time. `rounds` records
     what becomes of each contribution, and `loading` is told how far a state has come that is being loaded. The
     state is kept in `snapshots`, if anywhere. The more `bandwidth`, the more this peer averages for others; 1 if they can
-    dial it. `notice` tells the user of a problem that does not end training. With `signed`, a newcomer begins with that
+    dial it. `notice` tells the user of a problem that does not end training, or is over. With `signed`, a newcomer begins with that
     state, and no state of another peer is ever loaded. `groups` are the parameters in the same order, in groups with
     options of torch's optimizers; None for one group.
     """

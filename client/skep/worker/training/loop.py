@@ -81,9 +81,9 @@ class TrainingLoop:
     _refused: int = 0
     """Times in a row that the gradients of finite losses could not be handed over."""
     _ask_at: float = 0.0
+    """When data that could not be fetched is asked for again."""
     _not_fetched: Problem | None = None
     """Why data could not be fetched, until there is some again."""
-    """When data that could not be fetched is asked for again; 0 when none is lacking."""
     _slept: float = 0.0
     """Seconds of sleep that were handled."""
     waits_for: Wait = Wait.NOTHING

@@ -233,10 +233,11 @@ class ResourceLimits:
             case GpuMemory.SHRINK:
                 self._tidy()
             case GpuMemory.RELEASE:
-                # before they are moved into RAM, where NCCL cannot sum the gradients of several devices
-                self.group.collect()
-                self.offload.leave()
-                self._tidy()
+                try:
+                    # before they are moved into RAM, where NCCL cannot sum the gradients of several devices
+                    self.group.collect()
+                finally:
+                    self.release()
         self._held = wanted
 
     def release(self) -> None:
