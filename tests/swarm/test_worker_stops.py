@@ -132,7 +132,8 @@ def reader(private_sockets, seeds):
     """A DHT node of another peer."""
     made = forked_peers.LastingDHT(initial_peers=list(seeds), start=True, startup_timeout=60)
     yield made
-    forked_peers.end_dhts([made])
+    forked_peers.kill(forked_peers.family(made))  # and not the seed of the other tests
+    made.join()
 
 
 def test_a_worker_tells_the_swarm_which_data_it_has_drawn(worker, seeds, reader):
