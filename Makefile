@@ -205,7 +205,7 @@ bench-protection: $(READY) ## measure what the sandbox and the guards cost, into
 	$(BIN)/python benchmarks/protection.py
 
 .PHONY: bench-devices
-bench-devices: $(READY) ## measure several ranks of one worker on the processor, into benchmarks/devices.md (15 minutes)
+bench-devices: $(READY) ## measure several ranks of one worker on the processor, into benchmarks/devices.md (8 minutes)
 	$(BIN)/python benchmarks/devices.py
 
 # OLD=…: a checkout of the commit to compare with, in which `make setup` was run
