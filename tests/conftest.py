@@ -24,7 +24,7 @@ TESTS = Path(__file__).resolve().parent
 
 def pytest_configure():
     os.environ["LC_ALL"] = "C.UTF-8"  # tests compare English words; child processes inherit this
-    for name in ("DISPLAY", "WAYLAND_DISPLAY"):  # or the app would give way to whoever uses this computer
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):  # or the app would throttle while somebody uses this computer
         os.environ.pop(name, None)
     # as in the worker, before hivemind is imported: torch would start a torch_shm_manager, and abort if that ends first
     os.environ["HIVEMIND_MEMORY_SHARING_STRATEGY"] = "file_descriptor"

@@ -47,7 +47,7 @@ class ClockWatch(Lookout):
         if not told:
             return
         ahead = median(told)
-        if self._noticed is None and abs(ahead) > MAX_DHT_TIME_DISCREPANCY_SECONDS:
+        if self.standing is None and abs(ahead) > MAX_DHT_TIME_DISCREPANCY_SECONDS:
             title = Text("clock.ahead" if ahead > 0 else "clock.behind", seconds=abs(ahead))
             self.notice(Problem(title, Text("swarm.set_clock")), AGREES)
         elif abs(ahead) < AGAIN * MAX_DHT_TIME_DISCREPANCY_SECONDS:

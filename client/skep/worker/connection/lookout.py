@@ -1,4 +1,4 @@
-"""Looks at the swarm again and again during a run, each in a thread of its own, and what they tell the user."""
+"""Looks that are repeated during a run, each in a thread of its own, and what they tell the user."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final
 
 import hivemind
 
-from skep.core.session.messages import WorkerNoticed
 from skep.core.text import Problem, Text
+from skep.worker.process.notices import Notices, Tell
 
 LOOK_SECONDS: Final = 15.0
 ANSWER_SECONDS: Final = 10.0
@@ -23,12 +24,12 @@ CUT_OFF: Final = Problem(Text("link.connected_to_nobody"), Text("link.connects_a
 CONNECTED: Final = Problem(Text("link.connected_again"))
 
 
-class Lookout:
+class Lookout(Notices, ABC):
     """Calls `look` every `seconds`, until `end`. `tell` gets what has changed."""
 
-    def __init__(self, tell: Callable[[WorkerNoticed], object], seconds: float) -> None:
-        self._tell, self._seconds = tell, seconds
-        self._noticed: Problem | None = None
+    def __init__(self, tell: Tell, seconds: float) -> None:
+        super().__init__(tell)
+        self._seconds = seconds
         self._over = threading.Event()
 
     def start(self) -> None:
@@ -43,15 +44,9 @@ class Lookout:
             with contextlib.suppress(Exception):  # a DHT that has ended or hangs is another watch's business
                 self.look()
 
+    @abstractmethod
     def look(self) -> None:
         """Ask, and tell what has changed. Raises what asking raises."""
-        raise NotImplementedError
-
-    def notice(self, found: Problem | None, relief: Problem) -> None:
-        """Tell of `found`, or by `relief` that what was found before is over; nothing if neither is new."""
-        if found != self._noticed:
-            self._tell(WorkerNoticed(found or relief, over=self._noticed))
-            self._noticed = found
 
 
 class LinkWatch(Lookout):
@@ -63,7 +58,7 @@ class LinkWatch(Lookout):
     def __init__(
         self,
         connected: Callable[[], int],
-        tell: Callable[[WorkerNoticed], object],
+        tell: Tell,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(tell, LOOK_SECONDS)
