@@ -1,5 +1,6 @@
 """Fixtures of every suite: current message catalogues, a home, a stand-in card, and the check for what tests leave."""
 
+import asyncio
 import importlib.util
 import os
 import signal
@@ -47,6 +48,16 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.relative_to(TESTS).parts[0] != "gui":
             item.add_marker("qt_no_exception_capture")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loop_of_this_thread():
+    """Close the event loop of this thread: hivemind's futures would create one that nobody closes before CPython 3.14."""
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()
 
 
 @pytest.fixture
