@@ -5,7 +5,7 @@
 Every row is stored when it is measured, in benchmarks/faults-PART.jsonl with the commit and the machine, and counted at
 the next start with the same commit: a part that is interrupted, or that needs longer than --minutes, goes on there.
 Only `soak` cannot: its rows are counted too, but the next start runs other processes, from their first epoch.
-Exits with 1 when a quantity misses its target, with 2 when a part could not be measured.
+Exits with 1 when a quantity misses its target, with 2 when a part could not be measured or not all of it yet.
 """
 
 from __future__ import annotations
@@ -72,10 +72,11 @@ def main() -> int:
     asked = parser.parse_args()
     part = parts[asked.part]
     rows, ends = Rows(part, asked.out), time.monotonic() + 60 * asked.minutes
-    wanted = range(len(rows.of_this_commit()), part.count if asked.count is None else asked.count)
+    count = part.count if asked.count is None else asked.count
+    wanted = range(len(rows.of_this_commit()), count)
     try:
-        with closing(part.measure(wanted)) as measured:
-            for row in measured if wanted else ():
+        with closing(part.measure(wanted)) as trials:
+            for row in trials if wanted else ():
                 rows.append(row)
                 say(", ".join(f"{name} {value}" for name, value in row.items()))
                 if time.monotonic() > ends:
@@ -86,10 +87,13 @@ def main() -> int:
     finally:
         write_table(PARTS, asked.out)
         hostile_tables.write(asked.out)
-    missed = False
-    for each in part.judged(rows.of_this_commit()):
+    missed, measured = False, rows.of_this_commit()
+    for each in part.quantities(measured):
         missed |= each.missed
         say(f"{each.name}: {each.value:.4g} {each.unit} ({each.target or 'no target'}){' missed' * each.missed}")
+    if len(measured) < count:
+        say(f"{len(measured)} of {count} rows: the next start goes on")
+        return UNMEASURED
     return MISSED * missed
 
 

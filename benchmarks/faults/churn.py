@@ -18,7 +18,7 @@ import numpy as np
 from report import Row
 
 from faults.places import own_folder
-from faults.rows import Measured, Part
+from faults.rows import Measured, Part, attempted
 from faults.small_swarm import Event, SmallPeer, SmallSwarm, small_swarm
 
 SEED = 15
@@ -27,6 +27,7 @@ RATE = 64.0
 TARGET = int(MOST * RATE * 10)
 SECONDS, EVERY = 300.0, 20.0
 START_SECONDS = 180.0
+JOIN_SECONDS = 40.0
 RATE_BOUND, LOSS_BOUND = 90.0, 2.0
 """Percent."""
 
@@ -42,28 +43,43 @@ class End:
 
 def measure(numbers: range, seconds: float = SECONDS, every: float = EVERY) -> Iterator[Measured]:
     for number in numbers:
-        with own_folder() as folder:
-            calm = lived(folder / "calm", None, seconds, every)
-        with own_folder() as folder:
-            busy = lived(folder / "busy", random.Random(f"{SEED} {number}"), seconds, every)
-        yield {
-            "number": number,
-            "seed": SEED,
-            "rate": round(100 * busy.rate / calm.rate, 1),
-            "loss": above(calm.curve, busy.curve, lambda end: end.epoch),
-            "loss_computed": above(calm.curve, busy.curve, lambda end: end.computed),
-            "killed": busy.killed,
-            "joined": busy.joined,
-            "samples": [calm.curve[-1].computed, busy.curve[-1].computed],
-            "epochs": [calm.curve[-1].epoch, busy.curve[-1].epoch],
-            "lost": [calm.lost, busy.lost],
-        }
+        yield attempted({"number": number, "seed": SEED}, compared, number, seconds, every)
+
+
+def compared(number: int, seconds: float, every: float) -> Measured:
+    """A busy run beside a calm one. Raises TimeoutError."""
+    with own_folder() as folder:
+        calm = lived(folder / "calm", None, seconds, every)
+    with own_folder() as folder:
+        busy = lived(folder / "busy", random.Random(f"{SEED} {number}"), seconds, every)
+    return {
+        "rate": round(100 * busy.rate / calm.rate, 1),
+        "loss": above(calm.curve, busy.curve, lambda end: end.epoch),
+        "loss_computed": above(calm.curve, busy.curve, lambda end: end.computed),
+        "killed": busy.killed,
+        "joined": busy.joined,
+        "late": busy.late,
+        "samples": [calm.curve[-1].computed, busy.curve[-1].computed],
+        "epochs": [calm.curve[-1].epoch, busy.curve[-1].epoch],
+        "lost": [calm.lost, busy.lost],
+    }
 
 
 class Lived:
-    """What a swarm did from `begun` to `ended`, monotonic clock."""
+    """What a swarm did from `begun` to `ended`, monotonic clock; `starts` and `ends` are of single peers meanwhile.
 
-    def __init__(self, swarm: SmallSwarm, ends: dict[SmallPeer, float], begun: float, ended: float) -> None:
+    A peer is alive from when it has joined; `late` counts those that took longer than JOIN_SECONDS for that.
+    """
+
+    def __init__(
+        self,
+        swarm: SmallSwarm,
+        starts: dict[SmallPeer, float],
+        ends: dict[SmallPeer, float],
+        begun: float,
+        ended: float,
+    ) -> None:
+        self.late = sum(is_late(peer, at, ends.get(peer, ended)) for peer, at in starts.items())
         self.killed, self.joined = len(ends), len(swarm.peers) - MOST
         stays = [
             max(0.0, ends.get(peer, ended) - max(begun, peer.named("joined")[0]["at"]))
@@ -77,6 +93,12 @@ class Lived:
         self.rate = counted / sum(stays)
         """Samples in confirmed contributions, a second of each peer that was alive."""
         self.curve = curve(swarm)
+
+
+def is_late(newcomer: SmallPeer, started: float, ended: float) -> bool:
+    """Whether it has not joined in time; one that was killed before that is not."""
+    joined = next((event["at"] for event in newcomer.named("joined")), ended)
+    return bool(min(joined, ended) - started > JOIN_SECONDS)
 
 
 def curve(swarm: SmallSwarm) -> list[End]:
@@ -111,7 +133,7 @@ def lived(folder: Path, chosen: random.Random | None, seconds: float, every: flo
         for _ in range(MOST):
             swarm.add()
         swarm.wait(lambda: all(peer.named("epoch") for peer in swarm.peers), START_SECONDS)
-        begun, ends = time.monotonic(), dict[SmallPeer, float]()
+        begun, starts, ends = time.monotonic(), dict[SmallPeer, float](), dict[SmallPeer, float]()
         while (now := time.monotonic()) < begun + seconds:
             if chosen and now >= begun + every * (1 + len(ends) + len(swarm.peers) - MOST):
                 alive = [peer for peer in swarm.peers if peer not in ends]
@@ -120,17 +142,19 @@ def lived(folder: Path, chosen: random.Random | None, seconds: float, every: flo
                     victim.kill()
                     ends[victim] = time.monotonic()
                 else:
-                    swarm.add()
+                    starts[swarm.add()] = time.monotonic()
             time.sleep(0.2)
-        return Lived(swarm, ends, begun, time.monotonic())
+        return Lived(swarm, starts, ends, begun, time.monotonic())
 
 
 def judged(rows: list[Measured]) -> list[Row]:
     if not rows:
         return []
     rates, losses, computed = ([row[name] for row in rows] for name in ("rate", "loss", "loss_computed"))
+    late = [row["late"] for row in rows if "late" in row]
     return [
         Row("samples/s of those alive, least", min(rates), "%", None, rates, least=RATE_BOUND),
+        *([Row(f"newcomers that took longer than {JOIN_SECONDS:g} s to join", sum(late), "", 0, late)] if late else []),
         Row(
             "final loss off the calm run's at equal samples as the swarm counts them",
             max(losses, key=abs),

@@ -32,7 +32,7 @@ from faults.disk_homes import (
     traces,
 )
 from faults.places import own_folder, publish
-from faults.rows import Measured, Part
+from faults.rows import Measured, Part, attempted
 from faults.soak import MODEL, SYNC
 from free_ports import free_port
 from skep.adapters.storage.paths import Home
@@ -78,9 +78,9 @@ def measure(numbers: range) -> Iterator[Measured]:
         place = Place(folder, ending)
         for number in numbers:
             with small_disk(place.disk, KILOBYTES):
-                measured = CASES[number % len(CASES)](place)
-            said = [each.replace(str(folder), "FOLDER") for each in measured["said"]]
-            yield {"number": number} | measured | {"said": said}
+                measured = attempted({"number": number}, CASES[number % len(CASES)], place)
+            said = [each.replace(str(folder), "FOLDER") for each in measured.get("said", ())]
+            yield measured | {"said": said}
 
 
 def own_mounts() -> None:

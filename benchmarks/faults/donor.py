@@ -18,7 +18,7 @@ from typing import Any
 from report import Row
 
 from faults.places import own_folder
-from faults.rows import Measured, Part
+from faults.rows import Measured, Part, attempted
 from faults.small_swarm import Event, SmallPeer, wait
 from skep.host.practice.swarm import PracticeFolder, seed
 
@@ -28,6 +28,7 @@ RATE = 3e6
 EPOCH = 7
 FAULTS, MOMENTS = ("killed", "frozen", "bytes", "nan", "negative"), (0.1, 0.5, 0.9)
 LIES = FAULTS[2:]
+SAME = "the same state"
 CHUNK = 512 * 1024
 """Bytes of one frame."""
 TENSOR = 4 * 327_680
@@ -54,8 +55,10 @@ CASES = [
 
 def measure(numbers: range) -> Iterator[Measured]:
     for number in numbers:
+        case = CASES[number % len(CASES)]
+        about = {"number": number, "fault": case.fault, "moment": case.moment}
         with own_folder() as folder, donors(folder / "s") as start:
-            yield {"number": number} | one(start, CASES[number % len(CASES)])
+            yield attempted(about, one, start, case)
 
 
 Start = Callable[..., SmallPeer]
@@ -107,7 +110,7 @@ def one(start: Start, case: Case) -> Measured:
         "fault": case.fault,
         "moment": case.moment,
         "at": round(sent["first"] / total if at is None else at, 3),
-        "other_donor": "the same state" if case.same else "the next epoch's",
+        "other_donor": SAME if case.same else "the next epoch's",
         "joined": joined is not None,
         "seconds": round(joined["seconds"], 1) if joined else None,
         "state_of": joined["state_of"] if joined else "",
@@ -123,18 +126,24 @@ def received(frames: list[Event], peer: str | None = None) -> int:
     return sum(frame["bytes"] for frame in frames if peer in (None, frame["peer"]))
 
 
+def is_of_second(row: Measured) -> bool:
+    """Whether it joined with what the other donor has; if that is the same state, with the rest of it."""
+    rest = (row["resumed"] and row["by_donor"]["first"] > 0) or row["other_donor"] != SAME
+    return bool(row["joined"] and "second" in row["state_of"] and rest)
+
+
 def judged(rows: list[Measured]) -> list[Row]:
     """Bytes that came beyond the state: at most a chunk; of a wrong tensor, it is received twice."""
     made = []
     for kind in dict.fromkeys((row["fault"], row["other_donor"]) for row in rows):
         own = [row for row in rows if (row["fault"], row["other_donor"]) == kind]
-        name, lost = ", ".join(kind), [float(not row["joined"] or "second" not in row["state_of"]) for row in own]
+        name, lost = ", ".join(kind), [float(not is_of_second(row)) for row in own]
         made.append(Row(f"{name}: not joined with the other donor's state", sum(lost), "", 0, lost))
         seconds = [row["seconds"] for row in own if row["joined"]]
         if seconds:
             made.append(Row(f"{name}: joined, longest", max(seconds), "s", None, seconds))
         more = [(row["received"] - row["state"]) / CHUNK for row in own]
-        bound = None if own[0]["other_donor"] != "the same state" else 1 + (TENSOR / CHUNK) * (kind[0] in LIES)
+        bound = None if own[0]["other_donor"] != SAME else 1 + (TENSOR / CHUNK) * (kind[0] in LIES)
         made.append(Row(f"{name}: bytes beyond the state, most", max(more), "chunks", bound, more))
     return made
 

@@ -16,7 +16,8 @@ from report import Row
 from faults.family import Role
 from faults.places import trained_volunteer
 from faults.recovery import kill_one
-from faults.rows import Measured, Part
+from faults.rows import Measured, Part, attempted
+from faults.volunteer import Volunteer
 
 SEED = 15
 WITHIN = 60.0
@@ -38,11 +39,16 @@ def measure(numbers: range) -> Iterator[Measured]:
         for number in numbers:
             role, delay = choice(number)
             time.sleep(delay)
-            seen = kill_one(volunteer, role, WITHIN)
-            yield {"number": number, "seed": SEED, "role": role, "delay": round(delay, 2)} | seen.row()
-            if seen.back is None:
+            about = {"number": number, "seed": SEED, "role": role, "delay": round(delay, 2)}
+            row = attempted(about, killed, volunteer, role)
+            yield row
+            if row.get("back") is None:
                 volunteer.begin_anew()
                 volunteer.wait_until_training()
+
+
+def killed(volunteer: Volunteer, role: Role) -> Measured:
+    return kill_one(volunteer, role, WITHIN).row()
 
 
 def judged(rows: list[Measured]) -> list[Row]:

@@ -23,7 +23,7 @@ from faults.family import Family
 from faults.other_clock import OtherClock
 from faults.places import own_folder, publish
 from faults.recovery import Recovery, inflict
-from faults.rows import Measured, Part
+from faults.rows import Measured, Part, attempted
 from faults.volunteer import LOOK_SECONDS, Volunteer, volunteer
 from network_namespaces import Computers, inside, run, why_not
 from skep.host.practice.swarm import PracticeFolder, prepare_data
@@ -91,7 +91,7 @@ def measure(numbers: range) -> Iterator[Measured]:
         for each in (one, *others):
             each.volunteer.wait_until_training()
         for number in numbers:
-            yield {"number": number} | CASES[number % len(CASES)](net, one, number)
+            yield attempted({"number": number}, CASES[number % len(CASES)], net, one, number)
 
 
 @contextlib.contextmanager

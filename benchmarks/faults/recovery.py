@@ -56,15 +56,18 @@ def inflict(
 ) -> Recovery:
     """Do `fault` to a whole family, and watch for at most `within` seconds.
 
-    With `ends_at_once` nothing may be left 5 s after the fault, else 5 s after the end of the worker.
+    With `ends_at_once` nothing may be left 5 s after the fault, else 5 s after the end of the worker. A front end that
+    has ended is started again when that is known: the next one would end what is left. The ledger is compared with
+    that after the last fault. Raises TimeoutError, sqlite3.Error.
     """
     family = volunteer.family() or volunteer.wait_until_training()
-    ledger, identity, told = volunteer.ledger(), volunteer.identity(), len(volunteer.events)
+    before, identity, told = volunteer.inspected, volunteer.identity(), len(volunteer.events)
     begun = time.time()
     fault(family)
     seen = _watched(volunteer, family, begun, within, ends_at_once=ends_at_once)
     acknowledged = volunteer.acknowledged()  # before the ledger is read: one told of in between is not in it
-    seen.lost, seen.doubled = damage(ledger, volunteer.ledger(), acknowledged)
+    volunteer.inspected = volunteer.ledger()
+    seen.lost, seen.doubled = damage(before, volunteer.inspected, acknowledged)
     seen.same_identity = volunteer.identity() == identity
     seen.problems = [each["title"] for each in volunteer.events[told:] if each["event"] == "problem"]
     if seen.back is None:
@@ -76,7 +79,8 @@ def _watched(volunteer: Volunteer, old: Family, begun: float, within: float, *, 
     seen, whole, ended = Recovery(), 0.0, begun if ends_at_once else 0.0
     worker, judged, told = old.roles[Role.WORKER], False, len(volunteer.events)
     while time.time() < begun + within and not (seen.back and judged):
-        volunteer.keep_running()
+        if judged or not ends_at_once:
+            volunteer.keep_running()
         now = time.time()
         if not lives(worker):
             ended = ended or now

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from typing import Any
 
 from machine import machine
 from report import HERE, Row
+
+from skep.core.errors import SkepError
 
 ROOT = HERE.parent
 MEASURED = (
@@ -27,6 +30,9 @@ MEASURED = (
 )
 """What a row depends on: the app, its dependencies, and what measures it. No other change makes rows outdated."""
 Measured = dict[str, Any]
+FAILURES = (TimeoutError, AssertionError, subprocess.TimeoutExpired, sqlite3.Error, SkepError)
+"""How a trial ends that waits in vain for what should follow a fault."""
+FAILURE_LENGTH = 500
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,22 @@ class Part:
     measure: Callable[[range], Any]
     judged: Callable[[list[Measured]], list[Row]]
 
+    def quantities(self, rows: list[Measured]) -> list[Row]:
+        """Those of the trials with a result, and how many had none; earlier rows do not say that."""
+        whole = [row for row in rows if not row.get("failed")]
+        made = self.judged(whole)
+        if any("failed" in row for row in rows):
+            made.append(Row("trials without a result", len(rows) - len(whole), "", 0, [0.0] * len(rows)))
+        return made
+
+
+def attempted(about: Measured, trial: Callable[..., Measured], *arguments: Any) -> Measured:
+    """The row of one trial that `about` describes; of one that fails, with `failed` saying how: it counts as well."""
+    try:
+        return about | {"failed": ""} | trial(*arguments)
+    except FAILURES as error:
+        return about | {"failed": f"{type(error).__name__}: {error}"[:FAILURE_LENGTH]}
+
 
 class Rows:
     """The file of one part in `folder`."""
@@ -55,6 +77,9 @@ class Rows:
         return [each for each in stored(self._file) if each["commit"] == self._about["commit"]]
 
     def append(self, row: Measured) -> None:
+        """Raises RuntimeError when what is measured has changed meanwhile."""
+        if this_commit() != self._about["commit"]:
+            raise RuntimeError("what is measured was changed during the measurement: start again")
         taken = {"date": f"{datetime.now(UTC):%Y-%m-%d}"}
         self._folder.mkdir(parents=True, exist_ok=True)
         with self._file.open("a") as file:
@@ -87,11 +112,12 @@ def write_table(parts: list[Part], folder: Path) -> None:
     for part in parts:
         for commit, rows in recent(part, stored(folder / f"faults-{part.name}.jsonl")):
             where = "; ".join(sorted({row["machine"] for row in rows}))
-            for each in part.judged(rows):
+            whole = "" if len(rows) >= part.count else f", {len(rows)} of {part.count} trials"
+            for each in part.quantities(rows):
                 missed = " **missed**" if each.missed else ""
                 lines.append(
                     f"| {part.name} | {each.name} | {each.value:.4g} {each.unit} | {each.target}{missed} |"
-                    f" {len(each.values)} | {commit} | {where} |"
+                    f" {len(each.values)} | {commit}{whole} | {where} |"
                 )
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "faults.md").write_text("\n".join(lines) + "\n")

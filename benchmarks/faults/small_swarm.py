@@ -124,9 +124,9 @@ class SmallSwarm:
         self.peers.append(SmallPeer(options))
         return self.peers[-1]
 
-    def wait(self, condition: Callable[[], bool], within: float) -> None:
+    def wait(self, condition: Callable[[], bool], within: float, look: float = 0.1) -> None:
         """Raises TimeoutError."""
-        wait(condition, within, self.peers)
+        wait(condition, within, self.peers, look)
 
     def close(self) -> None:
         for peer in self.peers:

@@ -8,6 +8,7 @@ next one starts other processes. Growth is therefore fitted within the runs, wit
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +36,8 @@ SHARE = 0.15
 ROUND_PATIENCE, EPOCH_PATIENCE = 60.0, 120.0
 MEGABYTES_BOUND, COUNT_BOUND = 10.0, 2.0
 """Per 1,000 epochs; of memory at the upper end of its 95 % interval."""
+FAILING = 100.0 / EPOCHS_A_ROW
+"""Percent of the rounds at least."""
 
 
 def measure(numbers: range, epochs: int = EPOCHS_A_ROW) -> Iterator[Measured]:
@@ -48,7 +51,9 @@ def measure(numbers: range, epochs: int = EPOCHS_A_ROW) -> Iterator[Measured]:
         soaked.wait_until_training()
         for number in numbers:
             _epochs(soaked, others, epochs)
-            yield {"number": number, "run": run, "epoch": _epoch(soaked)} | used(soaked) | _settled(soaked)
+            restarts = len(soaked.running.named("joined")) - 1
+            about = {"number": number, "run": run, "epoch": _epoch(soaked), "restarts": restarts}
+            yield about | used(soaked) | _settled(soaked)
 
 
 @contextlib.contextmanager
@@ -117,21 +122,27 @@ class Growth:
 
 
 def growth(rows: list[Measured], what: str) -> Growth | None:
-    """A line through the rows of each run, of one slope and a level of its own; None for too few rows."""
-    points: list[tuple[float, float]] = []
-    runs = sorted({row["run"] for row in rows})
-    for run in runs:
+    """A line through the rows of each run, of one slope and a level of its own; None for too few rows.
+
+    Neighbouring rows resemble each other. The error of the slope is therefore larger by sqrt((1 + r) / (1 - r)), with r
+    the correlation of what the line leaves of a row and of the next one (a first-order autoregression).
+    """
+    runs: list[list[tuple[float, float]]] = []
+    for run in sorted({row["run"] for row in rows}):
         own = [(row["epoch"], row[what]) for row in rows if row["run"] == run][WARM_ROWS:]
         if own:
             middle, level = (sum(each) / len(own) for each in zip(*own, strict=True))
-            points += [(epoch - middle, value - level) for epoch, value in own]
-    free = len(points) - len(runs) - 1
-    spread = sum(x * x for x, _ in points)
+            runs.append([(epoch - middle, value - level) for epoch, value in own])
+    free = sum(map(len, runs)) - len(runs) - 1
+    spread = sum(x * x for run in runs for x, _ in run)
     if free < 1 or not spread:
         return None
-    slope = sum(x * y for x, y in points) / spread
-    rest = sum((y - slope * x) ** 2 for x, y in points)
-    error = math.sqrt(rest / free / spread)
+    slope = sum(x * y for run in runs for x, y in run) / spread
+    rests = [[y - slope * x for x, y in run] for run in runs]
+    rest = sum(each * each for run in rests for each in run)
+    alike = sum(each * after for run in rests for each, after in itertools.pairwise(run)) / rest if rest else 0.0
+    larger = (1 + max(0.0, alike)) / (1 - max(0.0, alike))
+    error = math.sqrt(rest / free / spread * larger)
     return Growth(1000 * slope, 1000 * (slope + float(student.ppf(0.975, free)) * error))
 
 
@@ -148,7 +159,9 @@ def judged(rows: list[Measured]) -> list[Row]:
     if rows:
         last = rows[-1]
         share = 100 * last["lost"] / max(1, last["lost"] + last["confirmed"])
-        made.append(Row("contributions lost", share, "%", None, [share]))
+        made.append(Row("contributions lost", share, "%", None, [share], least=FAILING))
+        if "restarts" in last:
+            made.append(Row("restarts of the worker", last["restarts"], "", 0, [last["restarts"]]))
     return made
 
 

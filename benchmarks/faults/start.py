@@ -10,21 +10,22 @@ from report import Row
 
 from families import kill
 from faults.places import own_folder
-from faults.rows import Measured, Part
-from terminals import Running, devote, practice_swarm
+from faults.rows import Measured, Part, attempted
+from terminals import Running, devote, is_event, practice_swarm
 
 STARTS = 50
-REFUSED = 1
-"""The exit code of a front end that finds another one in its home."""
+REFUSED, SENTENCE = 1, "skep is already running in "
+"""The exit code of a front end that finds another one in its home, and what it says."""
 DECIDED_SECONDS = 240.0
 STAYS_SECONDS = 5.0
 """So long the last one still has to run."""
+JOINED_SECONDS = 120.0
 
 
 def measure(numbers: range) -> Iterator[Measured]:
     with own_folder() as folder, practice_swarm(folder / "swarm") as link:
         for number in numbers:
-            yield {"number": number} | started_at_once(folder / f"home{number}", link, STARTS)
+            yield attempted({"number": number}, started_at_once, folder / f"home{number}", link, STARTS)
 
 
 def started_at_once(home: Path, link: str, count: int) -> Measured:
@@ -37,13 +38,15 @@ def started_at_once(home: Path, link: str, count: int) -> Measured:
             time.sleep(0.1)
         time.sleep(STAYS_SECONDS)
         alive = [each for each in made if each.process.poll() is None]
-        ended = [each for each in made if each not in alive]
-        refused = [each for each in ended if each.process.returncode == REFUSED]
+        said = [(each.words(), bool(each.named("joined"))) for each in made if each not in alive]
+        others = [words for words, joined in said if joined or not is_refusal(words)]
+        for each in alive:
+            each.wait_for(is_event("joined"), JOINED_SECONDS)
         return {
             "starts": count,
             "running": len(alive),
-            "refused": len(refused),
-            "others": sorted({each.words() for each in ended if each not in refused}),
+            "refused": len(said) - len(others),
+            "others": sorted(set(others)),
         }
     finally:
         trees = [each.family() for each in made if each.process.poll() is None]
@@ -51,6 +54,10 @@ def started_at_once(home: Path, link: str, count: int) -> Measured:
             each.finish()
         for tree in trees:
             kill(tree)
+
+
+def is_refusal(words: str) -> bool:
+    return words.startswith(f"exit code {REFUSED}: ") and SENTENCE in words
 
 
 def judged(rows: list[Measured]) -> list[Row]:

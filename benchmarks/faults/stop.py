@@ -11,7 +11,8 @@ from faults.family import Role
 from faults.kill import by_role
 from faults.places import trained_volunteer
 from faults.recovery import stop_one
-from faults.rows import Measured, Part
+from faults.rows import Measured, Part, attempted
+from faults.volunteer import Volunteer
 
 ROLES = [role for role in Role if role is not Role.FRONT_END]
 NOTICED = 90.0
@@ -23,11 +24,16 @@ def measure(numbers: range) -> Iterator[Measured]:
     with trained_volunteer() as volunteer:
         for number in numbers:
             role = ROLES[number % len(ROLES)]
-            seen = stop_one(volunteer, role, WITHIN)
-            yield {"number": number, "role": role} | seen.row()
-            if seen.back is None:
+            about = {"number": number, "role": role}
+            row = attempted(about, stopped, volunteer, role)
+            yield row
+            if row.get("back") is None:
                 volunteer.begin_anew()
                 volunteer.wait_until_training()
+
+
+def stopped(volunteer: Volunteer, role: Role) -> Measured:
+    return stop_one(volunteer, role, WITHIN).row()
 
 
 def judged(rows: list[Measured]) -> list[Row]:

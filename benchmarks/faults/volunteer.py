@@ -49,6 +49,8 @@ class Volunteer:
         self.home = Home(devote(home, **{"compute.share_using": share, "compute.device": device}).absolute())
         self._link, self._place = link, place
         self._earlier: list[dict[str, Any]] = []
+        self.inspected: Ledger = {}
+        """As it was when a fault was over."""
         self.running = self._begin()
 
     def _begin(self) -> Running:
@@ -141,7 +143,7 @@ def damage(before: Ledger, after: Ledger, acknowledged: set[str]) -> tuple[int, 
     settled = {name: each for name, each in before.items() if each.state == "confirmed"}
     changed = {name for name, each in settled.items() if after.get(name) != each}
     missing = {name for name in acknowledged if name not in after or after[name].state != "confirmed"}
-    return len(changed | missing), _twice(after) - _twice(before)
+    return len(changed | missing), max(0, _twice(after) - _twice(before))
 
 
 def _twice(ledger: Ledger) -> int:

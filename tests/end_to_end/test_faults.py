@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import math
 import signal
 import time
 from collections import defaultdict
@@ -10,14 +11,15 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from faults import disk, stop
+from faults import disk, start, stop
 from faults.churn import End, above, curve
 from faults.family import Role, ranks_in
 from faults.kill import PART
 from faults.recovery import kill_one
-from faults.rows import Rows, git, recent, this_commit
+from faults.rows import Rows, attempted, git, recent, this_commit, write_table
 from faults.soak import growth
 from faults.volunteer import Entry, damage, volunteer
+from report import Row
 
 from families import alive, lives
 from small_disks import small_disk
@@ -104,6 +106,24 @@ def test_a_stopped_p2pd_is_noticed_and_training_goes_on():
     assert (row["lost"], row["doubled"], row["left"], row["same_identity"]) == (0, 0, [], True)
 
 
+@pytest.mark.timeout(600)
+def test_of_front_ends_that_start_at_the_same_time_one_runs_and_the_others_say_so(practice, tmp_path):
+    row = start.started_at_once(tmp_path / "home", practice, 4)
+    assert (row["running"], row["refused"], row["others"]) == (1, 3, []), row
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        ("exit code 1: skep is already running in /home/ada/.skep (process 12).", True),
+        ("exit code 1: Traceback (most recent call last):", False),
+        ("exit code 2: skep is already running in /home/ada/.skep (process 12).", False),
+    ],
+)
+def test_a_front_end_that_ends_otherwise_is_not_taken_for_one_that_was_refused(words, refusal):
+    assert start.is_refusal(words) == refusal
+
+
 @pytest.fixture
 def place(tmp_path):
     with contextlib.ExitStack() as ending, small_disk(tmp_path / "disk", disk.KILOBYTES):
@@ -176,7 +196,15 @@ def test_growth_is_found_within_runs_though_their_levels_differ():
     found = growth(rows, "memory")
     assert found.slope == pytest.approx(20.0, abs=1.5)
     assert found.slope < found.bound < 24.0
+    waves = [row | {"memory": row["memory"] + 4 * math.sin(row["epoch"] / 50)} for row in rows]
+    mixed = [row | {"memory": row["memory"] + 4 * math.sin(row["epoch"] * 2.4)} for row in rows]
+    assert width(waves) > 2 * width(mixed)
     assert growth(rows[:6], "memory") is None
+
+
+def width(rows):
+    found = growth(rows, "memory")
+    return found.bound - found.slope
 
 
 def test_losses_are_compared_at_equal_samples_and_at_equal_epochs():
@@ -208,6 +236,37 @@ def test_rows_of_this_commit_are_counted_at_the_next_start(tmp_path):
     file = tmp_path / "faults-kill.jsonl"
     file.write_text(file.read_text().replace(this_commit(), "another"))
     assert Rows(PART, tmp_path).of_this_commit() == []
+
+
+def not_training():
+    raise TimeoutError("no confirmed contribution")
+
+
+def test_a_trial_that_ends_without_a_result_is_a_row_that_misses_its_bound():
+    failed = attempted({"number": 1}, not_training)
+    assert failed == {"number": 1, "failed": "TimeoutError: no confirmed contribution"}
+    part = replace(PART, judged=lambda rows: [])
+    assert attempted({"number": 0}, dict, [("back", 1.0)]) == {"number": 0, "failed": "", "back": 1.0}
+    assert [(each.value, each.missed) for each in part.quantities([failed, {"failed": ""}])] == [(1, True)]
+    assert [(each.value, each.missed) for each in part.quantities([{"failed": ""}])] == [(0, False)]
+    assert part.quantities([{"number": 0}]) == []
+
+
+def test_rows_are_not_stored_when_what_is_measured_has_changed_meanwhile(tmp_path, monkeypatch):
+    rows = Rows(PART, tmp_path)
+    monkeypatch.setattr("faults.rows.this_commit", lambda: "another")
+    with pytest.raises(RuntimeError, match="changed"):
+        rows.append({"number": 0})
+    assert not list(tmp_path.iterdir())
+
+
+def test_table_says_of_a_part_that_is_not_whole_how_many_trials_it_has(tmp_path):
+    part = replace(PART, count=2, judged=lambda rows: [Row("lost", 0, "", 0, [0.0] * len(rows))])
+    rows = Rows(part, tmp_path)
+    for whole in (False, True):
+        rows.append({"number": 0})
+        write_table([part], tmp_path)
+        assert ("1 of 2 trials" in (tmp_path / "faults.md").read_text()) != whole
 
 
 def test_table_shows_the_last_whole_commit_and_later_ones():

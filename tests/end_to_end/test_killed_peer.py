@@ -1,7 +1,7 @@
 """A peer of a small swarm is killed, frozen, or leaves: the shortest cases of `make test-faults PART=stall`."""
 
 import pytest
-from faults.stall import Case, beyond_its_share, in_a_swarm, judged
+from faults.stall import ROUND, Case, beyond_its_share, in_a_swarm, judged, moment_of
 
 GATHERING = 0.8
 """The moment of an epoch of 8 s at which peers look for the group of its round. If the peer that freezes leads it, the others
@@ -36,6 +36,7 @@ OLD = {
     "kind": "skep",
     "peers": 4,
     "fault": "kill",
+    "calm_blocked": [0.0, 0.3, 0.0],
     "stall": [0.0, 0.0, 0.0],
     "lost": [0, 0, 1],
     "samples": [244, 322, 324],
@@ -50,13 +51,30 @@ def test_an_epoch_may_lack_the_share_of_the_peer_that_died_in_it_and_a_batch_of_
     assert [each.name for each in judged([OLD]) if each.missed] == []
 
 
+def test_one_long_stall_of_several_is_missed():
+    rows = [OLD, OLD, OLD | {"stall": [0.0, 1.5, 0.0]}]
+    assert [each.name for each in judged(rows) if each.missed] == ["skep, 4 peers, kill: stall, largest"]
+
+
+def test_what_the_survivor_of_two_averages_with_nobody_counts():
+    row = OLD | {"peers": 2, "lost": [3], "lost_samples": [160, 320, 320]}
+    assert [each.name for each in judged([row]) if each.missed] == []
+
+
+def test_one_fault_of_five_comes_while_the_round_runs():
+    moments = [moment_of(run, 4, "kill") for run in range(10)]
+    assert [moment >= ROUND for moment in moments] == [*[False] * 4, True] * 2
+
+
 @pytest.mark.parametrize(
     ("changed", "named"),
     [
-        ({"stall": [0.0, 1.5, 0.0]}, "stall, median"),
+        ({"stall": [0.0, 1.5, 0.0]}, "stall, largest"),
+        ({"calm_blocked": [0.0, 1.1, 0.0]}, "the same in an epoch before it"),
         ({"lost": [0, 2, 0]}, "lost per survivor"),
         ({"samples": [232, 322, 324]}, "samples lacking at once beyond its share"),
         ({"samples": [244, 322, 340]}, "samples off later"),
+        ({"lost_samples": [0, 20, 0]}, "samples off later"),
     ],
 )
 def test_each_quantity_beyond_its_bound_is_missed_by_our_peers_only(changed, named):
