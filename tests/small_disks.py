@@ -27,12 +27,14 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def filled(disk: Path) -> Iterator[None]:
-    """A context in which not a byte is free."""
-    with Path(disk, "ballast").open("wb", buffering=0) as ballast, contextlib.suppress(OSError):
-        while True:
-            ballast.write(bytes(4096))
-    assert shutil.disk_usage(disk).free == 0
+def filled(disk: Path, *, left: int = 0) -> Iterator[None]:
+    """A context in which so many bytes are free."""
+    with Path(disk, "ballast").open("wb", buffering=0) as ballast:
+        with contextlib.suppress(OSError):
+            while True:
+                ballast.write(bytes(4096))
+        ballast.truncate(ballast.tell() - left)
+    assert shutil.disk_usage(disk).free == left
     try:
         yield
     finally:

@@ -11,6 +11,8 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 
 from peers import SkepPeer, Swarm
@@ -45,7 +47,11 @@ KILOBYTES = 256 * 1024
 HOSTED_SHARE = 0.15
 """Of each trainer of a host, whose epochs are short."""
 CLONE_NEWNS = 0x00020000
-HINDRANCES = {"full": filled, "read-only": read_only}
+HINDRANCES: dict[str, Callable[[Path], AbstractContextManager[None]]] = {
+    "full": filled,
+    "full but for a page": partial(filled, left=4096),
+    "read-only": read_only,
+}
 VERBS: dict[str, tuple[str, ...]] = {
     "settings": ("settings", "set", "compute.idle_minutes", "7"),
     "identity": ("identity", "--new"),
@@ -223,18 +229,24 @@ def damaged(pattern: str, how: str) -> Callable[[Place], Measured]:
         assert files, f"training left no {pattern}"
         for file in files:
             DAMAGES[how](file)
-        said = start(home, place.link)
+        said = start(home, place.link, trains)
         kept = said.code is None or way_on(home, place, pattern)
         return row(pattern, how, said, missing(before, facts(home)), recovered=kept)
 
     return measured
 
 
+def trains(running: Running) -> None:
+    """Unless it is paused. Raises AssertionError."""
+    if running.named("joined"):
+        running.wait_for(is_event("contribution", state="confirmed"), TRAINED_SECONDS)
+
+
 def way_on(home: Home, place: Place, pattern: str) -> bool:
     """Do what the refusal says: put back a backup of the key; remove the project and add it again."""
     if pattern.startswith("identities/"):
         shutil.copytree(place.trained / "identities", home.identities_folder, dirs_exist_ok=True)
-        return start(home, place.link).code is None
+        return start(home, place.link, trains).code is None
     if pattern.startswith("projects/"):
         shutil.rmtree(home.projects_folder)
         return run(home, "project", "add", place.link).code == 0

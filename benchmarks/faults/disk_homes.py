@@ -123,7 +123,10 @@ def missing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 
 @dataclass
 class Said:
-    """What one start or verb said; `code` is None for a start that went on until it was ended."""
+    """What one start or verb said; `code` is None for a start that went on until it was ended.
+
+    `traces` counts errors that nothing has foreseen, shown or logged.
+    """
 
     code: int | None
     titles: list[str]
@@ -132,6 +135,7 @@ class Said:
 
 def run(home: Home, *verb: str) -> Said:
     """A verb to its end."""
+    logged = in_logs(home)
     done = subprocess.run(
         [*SKEP, "--home", str(home.root), "--json", *verb],
         capture_output=True,
@@ -140,11 +144,12 @@ def run(home: Home, *verb: str) -> Said:
         check=False,
     )
     titles = done.stderr.splitlines()[:1] if done.returncode else []
-    return Said(done.returncode, titles, traces(done.stdout + done.stderr))
+    return Said(done.returncode, titles, traces(done.stdout + done.stderr) + in_logs(home) - logged)
 
 
 def start(home: Home, link: str, meanwhile: Callable[[Running], None] = lambda _: None) -> Said:
     """A front end, until it has ended or gone on as far as the swarm and `meanwhile`; then it is interrupted."""
+    logged = in_logs(home)
     running = Running(home.root, "join", link)
     try:
         deadline = time.monotonic() + TRAINED_SECONDS
@@ -159,7 +164,8 @@ def start(home: Home, link: str, meanwhile: Callable[[Running], None] = lambda _
         error = interrupted(running)
     late = refused is None and not any(condition(event) for event in running.events for condition in GOES_ON)
     titles = [event["title"] for event in running.named("problem")]
-    return Said(-1 if late else refused, titles, traces(error) + sum("internal error" in each for each in titles))
+    seen = traces(error) + sum("internal error" in each for each in titles) + in_logs(home) - logged
+    return Said(-1 if late else refused, titles, seen)
 
 
 def interrupted(running: Running) -> str:
@@ -177,6 +183,11 @@ def interrupted(running: Running) -> str:
 
 def traces(text: str) -> int:
     return text.count("Traceback") + text.count("internal error")
+
+
+def in_logs(home: Home) -> int:
+    texts = (read(lambda file=file: file.read_text(errors="replace")) for file in home.logs_folder.glob("*.log*"))
+    return sum(traces(text or "") for text in texts)
 
 
 def row(case: str, how: str, said: Said, lost: list[str], *, recovered: bool) -> Measured:

@@ -17,6 +17,7 @@ from skep.adapters.storage.settings_file import PauseFile
 from skep.cli.application import main
 from skep.core.errors import SkepError
 from skep.core.session import messages as m
+from skep.host.server.folder import HostFolder
 
 ENDS_WITHIN = 30
 MENDED = {"ledger.sqlite": "The ledger was damaged", "settings.toml": "The settings file was damaged"}
@@ -41,6 +42,8 @@ FILES = {
     "worker.json": [],
     "power_limit.json": [],
     "logs/skep.log": [],
+    "host/address.json": [("host", "--address")],
+    "host/seed.id": [("host", "--address")],
 }
 """Each with the verbs that read it."""
 REFUSED = {
@@ -68,6 +71,10 @@ def past(tmp_path_factory):
         file.write_text("{}")
     home.lock_file.write_text("123")
     shutil.copy(home.settings_file, home.settings_copy_file)
+    host = HostFolder(home.host_folder)
+    host.create()
+    host.address(4001, "host.example.org")
+    assert host.identity.peer_id
     home.logs_folder.mkdir()
     (home.logs_folder / "skep.log").write_text("a line\n")
     assert {str(file.relative_to(home.root)) for file in home.root.rglob("*") if file.is_file()} == FILES.keys()
