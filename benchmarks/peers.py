@@ -7,6 +7,7 @@ epoch; skep's peers and stock ones alike. `samples` are those drawn by skep's pe
 from __future__ import annotations
 
 import json
+import os
 import queue
 import shutil
 import subprocess
@@ -239,7 +240,7 @@ def alive(process: psutil.Process) -> bool:
 
 
 class LoopPeer(Peer):
-    """`stock_peer.py` or `bare_loop.py`."""
+    """`stock_peer.py` or `bare_loop.py`, with the settings of memory and threads with which skep's worker is started."""
 
     def __init__(self, script: str, shared: Swarm, batch: int, **more: str) -> None:
         options = shared.folder / f"options-{time.monotonic_ns()}.json"
@@ -247,7 +248,11 @@ class LoopPeer(Peer):
         log = (shared.folder / "stock.log").open("ab")
         super().__init__(
             subprocess.Popen(
-                [sys.executable, HERE / script, options], stdout=subprocess.PIPE, stderr=log, start_new_session=True
+                [sys.executable, HERE / script, options],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+                env=os.environ | {"OMP_NUM_THREADS": "1", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
             )
         )
         log.close()

@@ -78,6 +78,7 @@ class ObservedAverager(GradientAverager):
 
 def build_optimizer(options: dict[str, Any], model: torch.nn.Module) -> hivemind.Optimizer:
     sync, wanted = options["sync"], options["optimizer"]
+    assert not sync["powersgd"], "a stock peer here does not do that"
     dht = hivemind.DHT(initial_peers=options["peers"], start=True, startup_timeout=60)
     return hivemind.Optimizer(
         dht=dht,

@@ -6,8 +6,9 @@
 Every peer is a separate process with one thread; stock peers train with stock peers and skep's with skep's, on
 loopback, with the same model, data, flags and step batch. What counts as a sample is said in `peers.py`. Values are
 medians of `--repeats` with their smallest and largest. The rows of each measure are stored in
-benchmarks/against-stock.json and .md when they are there. Exits with 1 when a row misses its bound, with 2 when one
-could not be measured; its earlier rows stay then. Each function documents what its rows measure and why.
+benchmarks/against-stock.json and .md when they are there, instead of its earlier ones; of one that could not be measured
+a row that says so. Exits with 1 when a row misses its bound, with 2 when one could not be measured. Each function
+documents what its rows measure and why. What a lost peer costs both kinds is in `make test-faults PART=stall`.
 """
 
 from __future__ import annotations
@@ -23,18 +24,21 @@ from pathlib import Path
 BENCHMARKS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS.parent / "tests")]
 
+from faults.rows import MEASURED, this_commit
 from machine import machine
 from report import HERE, MISSED, UNMEASURED, Unmeasured, say
 
 from against_stock.joining import measure_join, measure_newcomers
 from against_stock.memory import measure_memory
-from against_stock.others import measure_gpu, measure_lightning, measure_stall
+from against_stock.others import measure_gpu, measure_lightning
 from against_stock.rates import measure_epochs, measure_speed, measure_stop
 from against_stock.rows import Row, kept, table, words, write
 from against_stock.shaped import measure_shaped
 from against_stock.wire import WIRES, measure_wire
 from skep.core.errors import SkepError
 
+COMPARED = (*MEASURED, "benchmarks/against_stock")
+"""What the rows depend on."""
 MEASURES: dict[str, Callable[[int], list[Row]]] = {
     "speed": measure_speed,
     "epochs": measure_epochs,
@@ -44,7 +48,6 @@ MEASURES: dict[str, Callable[[int], list[Row]]] = {
     "slow-link-cut": partial(measure_shaped, cut=True),
     "memory": measure_memory,
     "stop": measure_stop,
-    **{f"stall-{size}": partial(measure_stall, size=size) for size in (2, 4)},
     **{f"wire-{name}": partial(measure_wire, name=name) for name in WIRES},
     "lightning": measure_lightning,
     "gpu": measure_gpu,
@@ -62,11 +65,10 @@ def main() -> int:
         try:
             rows = MEASURES[name](options.repeats)
         except (Unmeasured, TimeoutError, RuntimeError, subprocess.SubprocessError, SkepError) as error:
-            say(f"{name} is not measured: {error}")
-            unmeasured = True
-            continue
+            rows, unmeasured = [Row(name, "", [], note=f"not measured: {error}")], True
         for row in rows:
             row.measure, row.date, row.machine = name, f"{datetime.now(UTC):%Y-%m-%d}", machine()
+            row.commit = this_commit(COMPARED)
             say(f"{row.name}: {words(row.skep)} | {words(row.other)} {row.note}")
         stored = [*kept(options.to.with_suffix(".json"), MEASURES, leaving_out=[name]), *rows]
         stored.sort(key=lambda row: list(MEASURES).index(row.measure))

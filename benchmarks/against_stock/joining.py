@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from peers import Peer, SkepPeer, Swarm, is_progress
-from report import Unmeasured
+from report import Unmeasured, in_turn
 
-from against_stock.rows import Row, off
+from against_stock.rows import Row, off, words
 from against_stock.running import (
     EVERY_DELAY,
     KINDS,
@@ -18,9 +18,12 @@ from against_stock.running import (
     fresh_swarm,
     running,
     seconds_of_epochs,
+    step_batch,
     typical_epoch,
 )
 
+JOIN_TARGET = 127
+"""Samples of an epoch. A step batch is one sample, and an epoch longer than the join of either kind."""
 STATE_BYTES = 12
 """Bytes per parameter: fp32 weights and Adam's two moments, which a newcomer must download."""
 JOIN_SECONDS = 6
@@ -36,15 +39,15 @@ TRIES = 3
 
 def measure_join(repeats: int) -> list[Row]:
     """Process start to first counted sample beside one training peer; and the bytes that a newcomer of ours
-    downloads.
-
-    skep reports once a second, so that its first counted sample is seen up to a second late.
+    downloads. The newcomer starts after an epoch has ended.
     """
     seconds: dict[str, list[float]] = {"skep": [], "stock": []}
     downloaded = []
-    for _ in range(repeats):
-        for kind, make in KINDS.items():
-            with fresh_swarm("22 M", target_batch_size=64) as shared, running(shared, make) as (peer,):
+    for repeat in range(repeats):
+        for kind in in_turn(KINDS, repeat):
+            make = KINDS[kind]
+            with fresh_swarm("22 M", target_batch_size=JOIN_TARGET) as shared, running(shared, make) as (peer,):
+                note = f"a step batch is {step_batch(shared)} sample"
                 peer.wait_for(at_epoch(1))
                 with running(shared, make) as (newcomer,):
                     seconds[kind].append(time.monotonic() - newcomer.begun)
@@ -58,8 +61,9 @@ def measure_join(repeats: int) -> list[Row]:
             seconds["skep"],
             seconds["stock"],
             at_most=0.7,
+            note=note,
         ),
-        Row("the same, by itself", "s", seconds["skep"], at_most=JOIN_SECONDS),
+        Row("the same, by itself", "s", seconds["skep"], at_most=JOIN_SECONDS, note=note),
         Row("bytes received until then, in states", "states", downloaded, at_most=1.1),
     ]
 
@@ -68,7 +72,8 @@ def measure_newcomers(repeats: int, *, length: int) -> list[Row]:
     """Joins that averaged with the others within 60 s, of `repeats`, at epochs that really take `length` seconds.
 
     Two peers at SHARE; the target batch is what both together compute in this time, and is corrected up to TRIES times
-    by what the epochs took. Raises Unmeasured when the epochs during the joins were off by more than OFF.
+    by what the epochs took. Raises Unmeasured when the epochs during the joins were off by more than OFF, and yet all
+    joined: a newcomer that fails may make them longer.
     """
     target = round(rate_of_both() * length)
     for _ in range(TRIES):
@@ -109,17 +114,18 @@ def corrected(target: int, wanted: float, took: float) -> int:
 
 
 def row_of(length: int, target: int, took: list[float], epochs: list[float]) -> Row:
-    """Raises Unmeasured when there were no such epochs."""
-    if not epochs or off(statistics.median(epochs), length, OFF):
+    """Raises Unmeasured when all joined, and there were no such epochs."""
+    joined = sum(seconds <= NEWCOMER_SECONDS for seconds in took)
+    if joined == len(took) and (not epochs or off(statistics.median(epochs), length, OFF)):
         seen = f"{statistics.median(epochs):.1f} s" if epochs else "never whole"
         raise Unmeasured(f"epochs of {length} s: {seen} while others joined")
     return Row(
         f"joins that averaged within {NEWCOMER_SECONDS} s, epochs of {length} s, of {len(took)}",
         "joins",
-        [float(sum(seconds <= NEWCOMER_SECONDS for seconds in took))],
+        [float(joined)],
         at_least=float(len(took)),
         note=f"after {', '.join(f'{seconds:.0f}' for seconds in took)} s; {len(epochs)} epochs of {target} samples took "
-        f"{statistics.median(epochs):.1f} s ({min(epochs):.1f} to {max(epochs):.1f}) meanwhile",
+        f"{words(epochs)} s meanwhile",
     )
 
 
@@ -127,7 +133,7 @@ def seconds_to_average(shared: Swarm) -> float:
     newcomer = SkepPeer(shared, share=NEWCOMER_SHARE)
     try:
         newcomer.wait_for(lambda event: event["event"] == "confirmed", within=120)
-    except TimeoutError:
+    except (TimeoutError, RuntimeError):  # the second of one that has ended
         return float("inf")
     else:
         return time.monotonic() - newcomer.begun

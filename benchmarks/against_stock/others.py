@@ -8,22 +8,7 @@ import tempfile
 import venv
 from pathlib import Path
 
-from faults.stall import CASES, KINDS, STALL_BOUNDS, measure
-
 from against_stock.rows import Row
-
-
-def measure_stall(repeats: int, *, size: int) -> list[Row]:
-    """Seconds that a survivor computes nothing in three epochs after another of `size` peers was killed, beyond those of
-    calm epochs; of each run the longest. The rows of `make test-faults PART=stall`, both kinds in turn.
-    """
-    stalls: dict[str, list[float]] = {"skep": [], "stock": []}
-    for repeat in range(repeats):
-        for kind in KINDS:
-            number = CASES.index((size, "kill", kind)) + repeat * len(CASES)
-            stalls[kind] += [max(row["stall"]) for row in measure(range(number, number + 1))]
-    name = f"stall of a survivor when one of {size} peers is killed"
-    return [Row(name, "s", stalls["skep"], stalls["stock"], at_most=STALL_BOUNDS["kill"], own=True)]
 
 
 def measure_lightning(_repeats: int) -> list[Row]:

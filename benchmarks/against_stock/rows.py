@@ -11,6 +11,8 @@ from typing import Any
 
 from report import Unmeasured
 
+MOST_REJECTED = 2
+
 
 @dataclass
 class Row:
@@ -30,6 +32,7 @@ class Row:
     measure: str = ""
     date: str = ""
     machine: str = ""
+    commit: str = ""
     own: bool = False
 
     @property
@@ -74,24 +77,24 @@ def off(value: float, wanted: float, by: float) -> bool:
 
 
 def valid_runs(run: Callable[[], Any], count: int) -> tuple[list[Any], list[str]]:
-    """The results of `count` runs, and why others were rejected. Raises Unmeasured when more are rejected than count."""
+    """The results of `count` runs, and why others were rejected. Raises Unmeasured when it is more than MOST_REJECTED."""
     results, rejected = list[Any](), list[str]()
     while len(results) < count:
         try:
             results.append(run())
         except Unmeasured as error:
             rejected.append(str(error))
-            if len(rejected) > count:
+            if len(rejected) > MOST_REJECTED:
                 raise Unmeasured(f"{len(rejected)} runs were rejected; the last one: {error}") from None
     return results, rejected
 
 
 def table(rows: list[Row]) -> str:
     lines = [
-        "`python benchmarks/against_stock`; each row on its date and machine.",
+        "`python benchmarks/against_stock`; each row on its date, commit and machine.",
         "",
-        "| what | skep | beside it | judged | bound | | date | machine |",
-        "|---|---|---|---|---|---|---|---|",
+        "| what | skep | beside it | judged | bound | | date | commit | machine |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         other = f"{row.other_name} {words(row.other)}" if row.other else ""
@@ -100,7 +103,7 @@ def table(rows: list[Row]) -> str:
         unit = f" ({row.unit})" if row.unit else ""
         lines.append(
             f"| {row.name}{unit} | {words(row.skep)} | {other} | {judged} | {row.bound} | {notes} | {row.date} "
-            f"| {row.machine} |"
+            f"| {row.commit} | {row.machine} |"
         )
     return "\n".join(lines) + "\n"
 

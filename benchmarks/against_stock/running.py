@@ -105,10 +105,10 @@ def wait_for_rounds(peers: list[Peer], epochs: range) -> None:
         time.sleep(0.1)
 
 
-def real_samples(peers: list[Peer], epochs: range) -> list[float]:
-    """Samples of all peers in the round of each of these epochs."""
-    entered = rounds(peers, "contribution")
-    return [float(sum(samples for (_, epoch), samples in entered.items() if epoch == wanted)) for wanted in epochs]
+def samples_of_rounds(peers: list[Peer], name: str, epochs: range) -> list[float]:
+    """Samples of all peers in the round of each of these epochs: in all `contribution`s, or in those `confirmed`."""
+    found = rounds(peers, name)
+    return [float(sum(samples for (_, epoch), samples in found.items() if epoch == wanted)) for wanted in epochs]
 
 
 def missing_rounds(peers: list[Peer], epochs: range) -> list[int]:

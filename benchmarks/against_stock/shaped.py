@@ -14,7 +14,7 @@ from peers import SkepPeer, Swarm, described
 from report import Unmeasured
 
 from against_stock.joining import STATE_BYTES
-from against_stock.rows import Row
+from against_stock.rows import Row, words
 from against_stock.running import at_epoch
 from network_namespaces import Computers, inside, why_not
 from skep.host.practice.swarm import PracticeFolder
@@ -26,14 +26,16 @@ TARGET = 8
 """Samples of an epoch: the donor has a state after the first one."""
 SLOW = 0.02
 """Share of the peers while the state is sent, so that they take no time from the transfer."""
+WHOLE = 0.99
+"""Of a state, which the last look at the link may see less than the whole of."""
 START_SECONDS = 600.0
 LOOK_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """`seconds` from the first byte of the state until it is in place, less those without a link; `ideal` at the bare
-    rate; `states` received meanwhile, as the link counts them.
+    """`seconds` from the start of the newcomer's process until it has joined, less those without a link; `ideal` for
+    its state at the bare rate; `states` received meanwhile, as the link counts them.
     """
 
     seconds: float
@@ -41,17 +43,27 @@ class Arrival:
     states: float
 
 
-def measure_shaped(_repeats: int, *, cut: bool) -> list[Row]:
-    """Seconds from the first byte of a state to the state in place, over a link of 20 Mbit/s both ways; once.
+def measure_shaped(repeats: int, *, cut: bool) -> list[Row]:
+    """Seconds from the start of a newcomer's process until it has joined, over a link of 20 Mbit/s both ways.
 
     With `cut` the newcomer's link is down for DOWN_SECONDS when half of the state has arrived, which are left out.
     """
     if reason := why_not():
         raise Unmeasured(reason)
-    found = load_over(MODEL, BITS, down=DOWN_SECONDS if cut else 0.0)
-    name = f"state of {MODEL} parameters loaded at {BITS / 1e6:g} Mbit/s" + ", the link down once at half" * cut
-    note = f"{found.states:.2f} states came over the link"
-    return [Row(name, "s", [found.seconds], [found.ideal], "state ÷ rate", at_most=1.1, note=note)]
+    found = [load_over(MODEL, BITS, down=DOWN_SECONDS if cut else 0.0) for _ in range(repeats)]
+    name = f"join of {MODEL} parameters at {BITS / 1e6:g} Mbit/s" + ", the link down once at half" * cut
+    note = f"{words([each.states for each in found])} states came over the link; while they come the peers compute {SLOW:.0%}"
+    return [
+        Row(
+            name,
+            "s",
+            [each.seconds for each in found],
+            [each.ideal for each in found],
+            "state ÷ rate",
+            at_most=1.1,
+            note=note,
+        )
+    ]
 
 
 def load_over(model: str, bits: int, *, down: float) -> Arrival:
@@ -96,40 +108,24 @@ def peer_on(link: Link, shared: Swarm, share: float) -> Iterator[SkepPeer]:
 
 
 def watched(peer: SkepPeer, link: Link, state: int, down: float) -> Arrival:
-    bits = link.bits
-    ideal, seen, cut = 8 * state / bits, list[tuple[float, int]](), 0.0
-    begun: tuple[float, int] | None = None
+    ideal, cut = 8 * state / link.bits, 0.0
+    seen: list[int] = []
     deadline = time.monotonic() + START_SECONDS + 3 * ideal
     while not peer.named("joined"):
         if peer.process.poll() is not None or time.monotonic() > deadline:
             raise Unmeasured(f"the state of {state} bytes has not arrived; received: {seen[-1:]}")
         with contextlib.suppress(OSError):  # it has just ended
-            seen.append((time.monotonic(), received(peer.process.pid)))
-        begun = begun or first_byte(seen, bits)
-        if down and not cut and begun and seen[-1][1] - begun[1] >= state / 2:
+            seen.append(received(peer.process.pid))
+        if down and not cut and seen[-1] - seen[0] >= state / 2:
             cut = link.cut(down)
         time.sleep(LOOK_SECONDS)
-    begun = begun or first_byte(seen, bits)
-    if begun is None:
-        raise Unmeasured("the state did not come over the link")
-    seconds = peer.named("joined")[0]["seconds"] - begun[0] - cut
-    return Arrival(seconds, ideal, (seen[-1][1] - begun[1]) / state)
+    seconds, states = peer.named("joined")[0]["seconds"] - peer.begun - cut, (seen[-1] - seen[0]) / state
+    if states < WHOLE:
+        raise Unmeasured(f"{states:.2f} of a state came over the link")
+    return Arrival(seconds, ideal, states)
 
 
 def received(pid: int) -> int:
     """Bytes that the computer on which this process runs has received so far."""
     lines = Path(f"/proc/{pid}/net/dev").read_text().splitlines()
     return sum(int(line.split(":")[1].split()[0]) for line in lines if line.strip().startswith("eth0:"))
-
-
-def first_byte(seen: list[tuple[float, int]], bits: float) -> tuple[float, int] | None:
-    """When the state began to come: from then on the link was at least half full for a second. `seen` are times and
-    the bytes received until then.
-    """
-    for place, (at, before) in enumerate(seen):
-        for later, total in seen[place:]:
-            if later >= at + 1.0:
-                if total - before >= (later - at) * bits / 8 / 2:
-                    return at, before
-                break
-    return None

@@ -56,8 +56,9 @@ def measure_wire(repeats: int, *, name: str) -> list[Row]:
         )
         if name == "size-adaptive":
             note += f"; {100 * eight_bits_part(shared):.0f} % of the values are sent in 8 bits"
-    if rejected:
-        note += f"; {len(rejected)} runs rejected"
+        needed = must_send(shared.shapes, shared.manifest["sync"]) / 1e6
+        note += f"; {statistics.median(sent) / needed:.2f} of the least that the rounds must send"
+    note += "".join(f"; a run was rejected: {each}" for each in rejected)
     return [Row(f"sent per epoch, {name}, {MODEL} parameters", "MB", sent, note=note)]
 
 

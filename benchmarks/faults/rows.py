@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,10 +90,10 @@ def stored(file: Path) -> list[Measured]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def this_commit() -> str:
+def this_commit(measured: Sequence[str] = MEASURED) -> str:
     """The last commit that changed what is measured, with a + when files differ from it."""
-    last = git("log", "-1", "--format=%h", "--abbrev=12", "--", *MEASURED)
-    return last + "+" * bool(git("status", "--porcelain", "--", *MEASURED))
+    last = git("log", "-1", "--format=%h", "--abbrev=12", "--", *measured)
+    return last + "+" * bool(git("status", "--porcelain", "--", *measured))
 
 
 def git(*arguments: str) -> str:
