@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from faults import disk, start, stop
-from faults.churn import End, above, curve
+from faults.churn import JOIN_SECONDS, End, above, curve, is_late
 from faults.family import Role, ranks_in
 from faults.kill import PART
 from faults.recovery import kill_one
@@ -226,6 +226,21 @@ def peer_that_said(*computed, ends):
     events = [{"event": "computed", "at": at, "samples": samples} for at, samples in computed]
     events += [{"event": "epoch", "epoch": number, "at": at, "loss": float(at)} for number, at in enumerate(ends)]
     return SimpleNamespace(named=lambda name: [each for each in events if each["event"] == name])
+
+
+@pytest.mark.parametrize(
+    ("joined", "ended", "late"),
+    [
+        (JOIN_SECONDS - 1, JOIN_SECONDS + 90, False),
+        (JOIN_SECONDS + 1, JOIN_SECONDS + 90, True),
+        (None, JOIN_SECONDS - 1, False),
+        (None, JOIN_SECONDS + 1, True),
+    ],
+)
+def test_a_newcomer_that_joins_late_or_never_is_counted_unless_it_was_killed_before(joined, ended, late):
+    said = [] if joined is None else [{"event": "joined", "at": 7.0 + joined}]
+    peer = SimpleNamespace(named=lambda name: [each for each in said if each["event"] == name])
+    assert is_late(peer, 7.0, 7.0 + ended) == late
 
 
 def test_rows_of_this_commit_are_counted_at_the_next_start(tmp_path):
