@@ -196,7 +196,7 @@ bench-giveback: $(READY) system-packages ## measure how the computer is given ba
 	  $(BIN)/python benchmarks/$$each.py || status=1; done; exit $$status
 
 .PHONY: bench
-bench: $(READY) ## measure what the README states, into benchmarks/ (four hours; the rows of a slow link need root)
+bench: $(READY) ## measure what the README states, into benchmarks/ (five hours; the rows of a slow link need root)
 	status=0; for each in run.py against_stock; do \
 	  $(BIN)/python benchmarks/$$each || status=1; done; exit $$status
 
@@ -213,8 +213,8 @@ bench-devices: $(READY) ## measure several ranks of one worker on the processor,
 bench-pairs: $(READY) system-packages ## compare this checkout with another in turn, into benchmarks/pairs.md (6 minutes a pair)
 	$(BIN)/python benchmarks/pairs.py "$(OLD)"
 
-# PART=kill, stop, stall, soak, churn, start, donor or (as root) link, disk; COUNT=20: that many rows of this commit. An
-# interrupted soak is not continued: the next start runs other processes
+# PART=kill, stop, stall, soak, churn, start, donor or (as root) link, disk; COUNT=20: that many rows of this commit. It ends
+# with an error until all of them are there. An interrupted soak is not continued: the next start runs other processes
 .PHONY: test-faults
 test-faults: $(READY) ## kill, stop and freeze running peers, into benchmarks/faults.md (PART=… COUNT=…; under an hour, goes on at the next start)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults $(PART) $(if $(COUNT),--count $(COUNT))
@@ -224,7 +224,7 @@ test-faults: $(READY) ## kill, stop and freeze running peers, into benchmarks/fa
 test-nightly: $(READY) ## as test-faults PART=kill, 500 times (a night; goes on at the next start)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults kill --count 500 --minutes 600
 
-# COUNT=10: that many attacks of each part on this commit
+# COUNT=10: that many attacks of each part on this commit. It ends with an error until all of them are there
 .PHONY: test-hostile
 test-hostile: $(READY) system-packages ## what must be refused; attacks on a running swarm, in lockstep, and on stock peers (COUNT=…; three hours, an hour of each part at most; goes on at the next start)
 	status=0; $(BIN)/python benchmarks/faults refused || status=1; \

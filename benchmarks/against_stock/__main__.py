@@ -1,6 +1,6 @@
 """Measures skep's worker against a stock hivemind loop and a bare PyTorch loop, alternating, in one run.
 
-    python benchmarks/against_stock                  all rows, in about four hours on 2 cores
+    python benchmarks/against_stock                  all rows, in about five hours on 2 cores
     python benchmarks/against_stock --only memory    measures this anew, and keeps the other rows
 
 Every peer is a separate process with one thread; stock peers train with stock peers and skep's with skep's, on
@@ -24,6 +24,7 @@ from pathlib import Path
 BENCHMARKS = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(BENCHMARKS), str(BENCHMARKS.parent / "tests")]
 
+import psutil
 from faults.rows import MEASURED, this_commit
 from machine import machine
 from report import HERE, MISSED, UNMEASURED, Unmeasured, say
@@ -62,13 +63,18 @@ def main() -> int:
     options = parser.parse_args()
     unmeasured = False
     for name in options.only:
+        commit = this_commit(COMPARED)
         try:
             rows = MEASURES[name](options.repeats)
-        except (Unmeasured, TimeoutError, RuntimeError, subprocess.SubprocessError, SkepError) as error:
-            rows, unmeasured = [Row(name, "", [], note=f"not measured: {error}")], True
+        except (Unmeasured, OSError, RuntimeError, subprocess.SubprocessError, psutil.Error, SkepError) as error:
+            reason = str(error).partition("\n")[0].replace("|", "/")
+            rows, unmeasured = [Row(name, "", [], note=f"not measured: {reason}")], True
+        if this_commit(COMPARED) != commit:
+            say(f"{name} is not stored: what is measured was changed during the measurement")
+            return UNMEASURED
         for row in rows:
             row.measure, row.date, row.machine = name, f"{datetime.now(UTC):%Y-%m-%d}", machine()
-            row.commit = this_commit(COMPARED)
+            row.commit = commit
             say(f"{row.name}: {words(row.skep)} | {words(row.other)} {row.note}")
         stored = [*kept(options.to.with_suffix(".json"), MEASURES, leaving_out=[name]), *rows]
         stored.sort(key=lambda row: list(MEASURES).index(row.measure))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from contextlib import AbstractContextManager
@@ -86,7 +87,8 @@ def measure_newcomers(repeats: int, *, length: int) -> list[Row]:
                 continue
             joined = first.latest(is_progress)
             took = [seconds_to_average(shared) for _ in range(repeats)]
-            first.wait_for(at_epoch(first.latest(is_progress)["epoch"] + 1))
+            if math.inf not in took:
+                first.wait_for(at_epoch(first.latest(is_progress)["epoch"] + 1))
             return [row_of(length, target, took, seconds_of_epochs(since(first, joined)))]
     raise Unmeasured(f"epochs of {length} s: they took {alone:.1f} s with the last of {TRIES} targets")
 
@@ -134,8 +136,8 @@ def seconds_to_average(shared: Swarm) -> float:
     try:
         newcomer.wait_for(lambda event: event["event"] == "confirmed", within=120)
     except (TimeoutError, RuntimeError):  # the second of one that has ended
-        return float("inf")
+        return math.inf
     else:
         return time.monotonic() - newcomer.begun
     finally:
-        newcomer.stop()
+        newcomer.stop() if newcomer.process.poll() is None else newcomer.kill()

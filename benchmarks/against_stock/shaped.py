@@ -116,7 +116,7 @@ def watched(peer: SkepPeer, link: Link, state: int, down: float) -> Arrival:
             raise Unmeasured(f"the state of {state} bytes has not arrived; received: {seen[-1:]}")
         with contextlib.suppress(OSError):  # it has just ended
             seen.append(received(peer.process.pid))
-        if down and not cut and seen[-1] - seen[0] >= state / 2:
+        if down and seen and not cut and seen[-1] - seen[0] >= state / 2:
             cut = link.cut(down)
         time.sleep(LOOK_SECONDS)
     seconds, states = peer.named("joined")[0]["seconds"] - peer.begun - cut, (seen[-1] - seen[0]) / state

@@ -39,8 +39,7 @@ from faults import (
     start,
     stop,
 )
-from faults.rows import Part, Rows, write_table
-from skep.core.errors import SkepError
+from faults.rows import FAILURES, Part, Rows, write_table
 
 PARTS: list[Part] = [
     kill.PART,
@@ -81,7 +80,7 @@ def main() -> int:
                 say(", ".join(f"{name} {value}" for name, value in row.items()))
                 if time.monotonic() > ends:
                     break
-    except (TimeoutError, RuntimeError, AssertionError, subprocess.SubprocessError, SkepError) as error:
+    except (*FAILURES, RuntimeError, subprocess.SubprocessError) as error:
         say(f"cannot go on: {error}")
         return UNMEASURED
     finally:
@@ -93,8 +92,7 @@ def main() -> int:
         say(f"{each.name}: {each.value:.4g} {each.unit} ({each.target or 'no target'}){' missed' * each.missed}")
     if len(measured) < count:
         say(f"{len(measured)} of {count} rows: the next start goes on")
-        return UNMEASURED
-    return MISSED * missed
+    return MISSED if missed else UNMEASURED * (len(measured) < count)
 
 
 if __name__ == "__main__":

@@ -57,8 +57,8 @@ def inflict(
     """Do `fault` to a whole family, and watch for at most `within` seconds.
 
     With `ends_at_once` nothing may be left 5 s after the fault, else 5 s after the end of the worker. A front end that
-    has ended is started again when that is known: the next one would end what is left. The ledger is compared with
-    that after the last fault. Raises TimeoutError, sqlite3.Error.
+    has ended is started again, with `ends_at_once` when that is known: the next one would end what is left. The ledger
+    is compared with that after the last fault. Raises TimeoutError, sqlite3.Error.
     """
     family = volunteer.family() or volunteer.wait_until_training()
     before, identity, told = volunteer.inspected, volunteer.identity(), len(volunteer.events)

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import psutil
 from machine import machine
 from report import HERE, Row
 
@@ -30,7 +31,15 @@ MEASURED = (
 )
 """What a row depends on: the app, its dependencies, and what measures it. No other change makes rows outdated."""
 Measured = dict[str, Any]
-FAILURES = (TimeoutError, AssertionError, subprocess.TimeoutExpired, sqlite3.Error, SkepError)
+FAILURES = (
+    TimeoutError,
+    AssertionError,
+    BrokenPipeError,
+    subprocess.TimeoutExpired,
+    sqlite3.Error,
+    psutil.Error,
+    SkepError,
+)
 """How a trial ends that waits in vain for what should follow a fault."""
 FAILURE_LENGTH = 500
 

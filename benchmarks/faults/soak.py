@@ -36,8 +36,8 @@ SHARE = 0.15
 ROUND_PATIENCE, EPOCH_PATIENCE = 60.0, 120.0
 MEGABYTES_BOUND, COUNT_BOUND = 10.0, 2.0
 """Per 1,000 epochs; of memory at the upper end of its 95 % interval."""
-FAILING = 100.0 / EPOCHS_A_ROW
-"""Percent of the rounds at least."""
+FAILING = 9.0
+"""Percent of the contributions at least: those of one round in ten, less what was confirmed before the first of them."""
 
 
 def measure(numbers: range, epochs: int = EPOCHS_A_ROW) -> Iterator[Measured]:
@@ -157,11 +157,13 @@ def judged(rows: list[Measured]) -> list[Row]:
             values = [row[what] for row in rows]
             made.append(Row(f"{what}, per 1,000 epochs", found.slope, "", COUNT_BOUND, values, least=-COUNT_BOUND))
     if rows:
-        last = rows[-1]
-        share = 100 * last["lost"] / max(1, last["lost"] + last["confirmed"])
+        ends = list({row["run"]: row for row in rows}.values())
+        lost, confirmed = (sum(row[state] for row in ends) for state in ("lost", "confirmed"))
+        share = 100 * lost / max(1, lost + confirmed)
         made.append(Row("contributions lost", share, "%", None, [share], least=FAILING))
-        if "restarts" in last:
-            made.append(Row("restarts of the worker", last["restarts"], "", 0, [last["restarts"]]))
+        if "restarts" in rows[-1]:
+            restarts = [row["restarts"] for row in ends]
+            made.append(Row("restarts of the worker", sum(restarts), "", 0, restarts))
     return made
 
 

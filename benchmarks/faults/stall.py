@@ -1,7 +1,7 @@
 """The part `stall`: what a peer that dies, freezes or leaves costs each of the others, skep's peers beside stock ones.
 
 In one run the peers are of one kind; the runs of both kinds alternate. The fault comes at a random moment of an epoch,
-in one of five runs in its last 3 %, while its round runs.
+in one of five runs in its last 3 %, where its round begins.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ EPOCH_SECONDS = 10.0
 CALM, AFTER = 3, 3
 START_SECONDS, EPOCH_PATIENCE = 180.0, 90.0
 LOOK_SECONDS = 0.02
-ROUND = 0.97
-"""From this moment on the round of an epoch runs, among peers on one computer."""
+NEAR_END = 0.97
 STALL_BOUNDS = {"kill": 1.0, "freeze": 5.0, "leave": 1.0}
 CALM_BOUND = 1.0
 """Seconds without computing in an epoch without a fault, as a median; with more, a stall is not the fault's alone."""
@@ -56,7 +55,7 @@ def measure(numbers: range) -> Iterator[Measured]:
 def moment_of(run: int, size: int, fault: str) -> float:
     """The same for both kinds."""
     moment = random.Random(f"{SEED} {run} {size} {fault}").random()
-    return ROUND + (1 - ROUND) * moment if run % len(RUNS) == RUNS[-1] else moment
+    return NEAR_END + (1 - NEAR_END) * moment if run % len(RUNS) == RUNS[-1] else moment
 
 
 @dataclass(frozen=True)
@@ -95,20 +94,21 @@ def one(swarm: SmallSwarm, case: Case) -> Measured:
     took = statistics.median(seconds for peer in peers for seconds in epochs(peer.named("epoch")[-case.calm - 1 :]))
     swarm.wait(lambda: time.monotonic() >= begun + case.moment * took, EPOCH_PATIENCE, look=LOOK_SECONDS)
     victim, *others = peers
-    survivors = [Survivor(peer, len(peer.named("epoch")), case, time.monotonic()) for peer in others]
-    during = max(epoch_of(peer) for peer in others)
+    survivors = [Survivor(peer, len(peer.named("epoch")), epoch_of(peer), case, time.monotonic()) for peer in others]
+    during = max(each.epoch for each in survivors)
     {"kill": victim.kill, "freeze": victim.freeze, "leave": victim.leave}[case.fault]()
     swarm.wait(lambda: all(each.is_through for each in survivors), (case.after + 1) * EPOCH_PATIENCE)
     # the last epoch's contribution is settled when its step is done
     swarm.wait(lambda: all(settled(peer, during + case.after - 1) for peer in others), EPOCH_PATIENCE)
     return {
-        "moment": round(case.moment, 2),
+        "moment": round(case.moment, 3),
+        "before_end": [round(each.before_end, 3) for each in survivors],
         "calm_blocked": [round(each.calm_blocked, 2) for each in survivors],
         "stall": [round(each.stall, 2) for each in survivors],
         "longer": [round(each.longer, 2) for each in survivors],
-        "confirmed": [len(since(peer, "confirmed", during)) for peer in others],
-        "lost": [len(since(peer, "lost", during)) for peer in others],
-        "reasons": sorted({each["reason"] for peer in others for each in since(peer, "lost", during)}),
+        "confirmed": [len(since(each.peer, "confirmed", each.epoch)) for each in survivors],
+        "lost": [len(since(each.peer, "lost", each.epoch)) for each in survivors],
+        "reasons": sorted({lost["reason"] for each in survivors for lost in since(each.peer, "lost", each.epoch)}),
         "samples": [samples(peers, "epoch", epoch) for epoch in range(during, during + case.after)],
         "lost_samples": [samples(peers, "lost", epoch) for epoch in range(during, during + case.after)],
         "target": case.target,
@@ -124,10 +124,11 @@ def epoch_of(peer: SmallPeer) -> int:
 
 @dataclass(frozen=True)
 class Survivor:
-    """A peer that had ended `known` epochs when the fault came, `at` on the monotonic clock."""
+    """A peer that had ended `known` epochs and was in `epoch` when the fault came, `at` on the monotonic clock."""
 
     peer: SmallPeer
     known: int
+    epoch: int
     case: Case
     at: float
 
@@ -143,6 +144,11 @@ class Survivor:
     def _before(self) -> list[Event]:
         """The calm epochs, and the one before them."""
         return self.peer.named("epoch")[self.known - self.case.calm - 1 : self.known]
+
+    @property
+    def before_end(self) -> float:
+        """Seconds from the fault to the end of its epoch."""
+        return float(self._after[0]["at"] - self.at)
 
     @property
     def calm_blocked(self) -> float:

@@ -71,14 +71,17 @@ def test_a_measure_that_cannot_be_taken_replaces_its_earlier_row(tmp_path, monke
     def fails(_repeats):
         raise Unmeasured("the machine was busy")
 
-    rows.write([Row("old", "s", [1.0], measure="speed"), Row("other", "s", [2.0], measure="stop")], tmp_path / "rows")
+    rows.write(
+        [Row("its earlier row", "s", [1.0], measure="speed"), Row("other", "s", [2.0], measure="stop")],
+        tmp_path / "rows",
+    )
     comparison = runpy.run_path(str(rows.__file__).replace("rows.py", "__main__.py"))
     monkeypatch.setitem(comparison["MEASURES"], "speed", fails)
     monkeypatch.setattr("sys.argv", ["against_stock", "--only", "speed", "--to", str(tmp_path / "rows")])
     assert comparison["main"]() == UNMEASURED
     table = (tmp_path / "rows.md").read_text()
     assert "not measured: the machine was busy" in table
-    assert ("old" in table, "other" in table) == (False, True)
+    assert ("its earlier row" in table, "other" in table) == (False, True)
 
 
 def test_rows_of_other_measures_are_kept_with_their_date_and_machine(tmp_path):

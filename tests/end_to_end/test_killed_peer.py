@@ -1,7 +1,7 @@
 """A peer of a small swarm is killed, frozen, or leaves: the shortest cases of `make test-faults PART=stall`."""
 
 import pytest
-from faults.stall import ROUND, Case, beyond_its_share, in_a_swarm, judged, moment_of
+from faults.stall import NEAR_END, Case, beyond_its_share, in_a_swarm, judged, moment_of
 
 GATHERING = 0.8
 """The moment of an epoch of 8 s at which peers look for the group of its round. If the peer that freezes leads it, the others
@@ -61,9 +61,9 @@ def test_what_the_survivor_of_two_averages_with_nobody_counts():
     assert [each.name for each in judged([row]) if each.missed] == []
 
 
-def test_one_fault_of_five_comes_while_the_round_runs():
+def test_one_fault_of_five_comes_near_the_end_of_an_epoch():
     moments = [moment_of(run, 4, "kill") for run in range(10)]
-    assert [moment >= ROUND for moment in moments] == [*[False] * 4, True] * 2
+    assert [moment >= NEAR_END for moment in moments] == [*[False] * 4, True] * 2
 
 
 @pytest.mark.parametrize(
