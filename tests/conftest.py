@@ -25,7 +25,7 @@ TESTS = Path(__file__).resolve().parent
 
 def pytest_configure():
     os.environ["LC_ALL"] = "C.UTF-8"  # tests compare English words; child processes inherit this
-    for name in ("DISPLAY", "WAYLAND_DISPLAY"):  # or the app would throttle while somebody uses this computer
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):  # or the app throttles when somebody uses this computer
         os.environ.pop(name, None)
     # as in the worker, before hivemind is imported: torch would start a torch_shm_manager, and abort if that ends first
     os.environ["HIVEMIND_MEMORY_SHARING_STRATEGY"] = "file_descriptor"
@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="module", autouse=True)
 def loop_of_this_thread():
-    """Close the event loop of this thread: hivemind's futures would create one that nobody closes before CPython 3.14."""
+    """Close the event loop of this thread: before CPython 3.14, hivemind's futures create one if there is none."""
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     yield

@@ -48,7 +48,6 @@ def memory_of(make: Make, model: str) -> tuple[int, float, int]:
     with (
         fresh_swarm(model, target_batch_size=TARGET) as shared,
         running(shared, make) as (first,),
-        contextlib.ExitStack() as ending,
     ):
         if step_batch(shared) != 1 or (isinstance(first, SkepPeer) and first.joined["micro_batch"] != 1):
             raise Unmeasured("a micro-batch has more than one sample, whose activations differ between the kinds")
@@ -63,9 +62,9 @@ def memory_of(make: Make, model: str) -> tuple[int, float, int]:
             watched.append(Memory(made))
             return made
 
-        (second,) = ending.enter_context(running(shared, make_watched))
-        second.wait_for(at_epoch(4))
-        return shared.parameters, after, max(max(each.end()) for each in watched)
+        with running(shared, make_watched) as (second,):
+            second.wait_for(at_epoch(4))
+            return shared.parameters, after, max(max(each.end()) for each in watched)
 
 
 class Memory:

@@ -25,7 +25,6 @@ from faults.disk_homes import (
     Place,
     Said,
     facts,
-    in_logs,
     interrupted,
     missing,
     recorded,
@@ -89,8 +88,8 @@ def measure(numbers: range) -> Iterator[Measured]:
         place = Place(folder, ending)
         for number in numbers:
             with small_disk(place.disk, KILOBYTES):
-                place_of_case = number % len(CASES)
-                measured = attempted({"number": number, "case": place_of_case}, CASES[place_of_case], place)
+                case = number % len(CASES)
+                measured = attempted({"number": number, "case": case}, CASES[case], place)
             said = [each.replace(str(folder), "FOLDER") for each in measured.get("said", ())]
             yield measured | {"said": said}
 
@@ -219,7 +218,7 @@ def hosting(place: Place) -> Measured:
             host.wait_for(lambda _: len(host.named("checkpoint")) > told, TRAINED_SECONDS)
     finally:
         error = interrupted(host)
-    said = Said(None, [each["title"] for each in host.named("problem")], traces(error) + in_logs(home))
+    said = Said(None, [each["title"] for each in host.named("problem")], traces(error))
     lost = [name for name, raw in before.items() if kept.get(name) != raw]
     return row("checkpoints of a host", "full", said, lost, recovered=bool(before))
 
@@ -237,15 +236,15 @@ def damaged(pattern: str, how: str) -> Callable[[Place], Measured]:
         assert files, f"training left no {pattern}"
         for file in files:
             DAMAGES[how](file)
-        said = start(home, place.link, trains)
+        said = start(home, place.link, trains_unless_paused)
         kept = said.code is None or way_on(home, place, pattern)
         return row(pattern, how, said, missing(before, facts(home)), recovered=kept)
 
     return measured
 
 
-def trains(running: Running) -> None:
-    """Unless it is paused. Raises AssertionError."""
+def trains_unless_paused(running: Running) -> None:
+    """Raises AssertionError."""
     if running.named("joined"):
         running.wait_for(is_event("contribution", state="confirmed"), TRAINED_SECONDS)
 
@@ -254,7 +253,7 @@ def way_on(home: Home, place: Place, pattern: str) -> bool:
     """Do what the refusal says: put back a backup of the key; remove the project and add it again."""
     if pattern.startswith("identities/"):
         shutil.copytree(place.trained / "identities", home.identities_folder, dirs_exist_ok=True)
-        return start(home, place.link, trains).code is None
+        return start(home, place.link, trains_unless_paused).code is None
     if pattern.startswith("projects/"):
         shutil.rmtree(home.projects_folder)
         return run(home, "project", "add", place.link).code == 0

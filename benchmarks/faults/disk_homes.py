@@ -125,7 +125,7 @@ def missing(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
 class Said:
     """What one start or verb said; `code` is None for a start that went on until it was ended.
 
-    `traces` counts errors that nothing has foreseen, shown or in the front end's log.
+    `traces` counts errors that nothing has foreseen, shown or in the log of the app or of `skep join`.
     """
 
     code: int | None
@@ -186,7 +186,10 @@ def traces(text: str) -> int:
 
 
 def in_logs(home: Home) -> int:
-    """In the front end's log; that of the worker has hivemind's own of rounds without a group."""
+    """Errors that nothing has foreseen, in the front end's log.
+
+    Those of the worker and of a host have hivemind's tracebacks of rounds without a group, which are foreseen.
+    """
     texts = (read(lambda file=file: file.read_text(errors="replace")) for file in home.logs_folder.glob("skep.log*"))
     return sum(traces(text or "") for text in texts)
 

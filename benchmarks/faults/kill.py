@@ -43,8 +43,7 @@ def measure(numbers: range) -> Iterator[Measured]:
             row = attempted(about, killed, volunteer, role)
             yield row
             if row.get("back") is None:
-                volunteer.begin_anew()
-                volunteer.wait_until_training()
+                volunteer.train_anew()
 
 
 def killed(volunteer: Volunteer, role: Role) -> Measured:

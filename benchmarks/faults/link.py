@@ -91,14 +91,13 @@ def measure(numbers: range) -> Iterator[Measured]:
         for each in (one, *others):
             each.volunteer.wait_until_training()
         for number in numbers:
-            place_of_case = number % len(CASES)
-            row = attempted({"number": number, "case": place_of_case}, CASES[place_of_case], net, one, number)
+            case = number % len(CASES)
+            row = attempted({"number": number, "case": case}, CASES[case], net, one, number)
             yield row
             if row["failed"]:
                 one.clock.set(0.0)
                 net.computers.plug(one.name, into_hub=True)
-                one.volunteer.begin_anew()
-                one.volunteer.wait_until_training()
+                one.volunteer.train_anew()
 
 
 @contextlib.contextmanager
@@ -141,8 +140,7 @@ def harm(one: Volunteer, fault: Callable[[Family], None], within: float, **more:
     """As `inflict`; afterwards it trains."""
     seen = inflict(one, fault, within, **more).row()
     if seen["back"] is None:
-        one.begin_anew()
-        one.wait_until_training()
+        one.train_anew()
     return seen
 
 

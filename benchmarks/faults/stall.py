@@ -198,7 +198,7 @@ def beyond_its_share(row: Measured) -> float:
 def off_later(row: Measured) -> float:
     """By how many percent an epoch after that of the fault is off the target at most.
 
-    Samples that were not averaged do not count, unless one peer is left, which averages with nobody.
+    Samples that were not averaged do not count, unless only one peer is left: it has no other to average with.
     """
     lost = row.get("lost_samples", ()) if row["peers"] > min(SIZES) else ()  # old rows do not say
     used = [computed - gone for computed, gone in itertools.zip_longest(row["samples"], lost, fillvalue=0)]

@@ -28,8 +28,7 @@ def measure(numbers: range) -> Iterator[Measured]:
             row = attempted(about, stopped, volunteer, role)
             yield row
             if row.get("back") is None:
-                volunteer.begin_anew()
-                volunteer.wait_until_training()
+                volunteer.train_anew()
 
 
 def stopped(volunteer: Volunteer, role: Role) -> Measured:

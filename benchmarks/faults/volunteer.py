@@ -72,6 +72,11 @@ class Volunteer:
         self.end()
         self.keep_running()
 
+    def train_anew(self) -> None:
+        """The same, until it trains. Raises TimeoutError."""
+        self.begin_anew()
+        self.wait_until_training()
+
     def end(self) -> None:
         tree = self.running.family() if self.running.process.poll() is None else []
         with contextlib.suppress(subprocess.TimeoutExpired):  # `finish` has killed it

@@ -16,7 +16,7 @@ from faults.churn import JOIN_SECONDS, End, above, curve, is_late
 from faults.family import Role, ranks_in
 from faults.kill import PART
 from faults.recovery import kill_one
-from faults.rows import Rows, attempted, git, recent, this_commit, write_table
+from faults.rows import Rows, attempted, git, recent, stored, this_commit, write_table
 from faults.soak import growth
 from faults.volunteer import Entry, damage, volunteer
 from report import Row
@@ -115,9 +115,9 @@ def test_of_front_ends_that_start_at_the_same_time_one_runs_and_the_others_say_s
 @pytest.mark.parametrize(
     ("words", "refusal"),
     [
-        ("exit code 1: skep is already running in /home/ada/.skep (process 12).", True),
+        ("exit code 1: skep is already running in FOLDER (process 12).", True),
         ("exit code 1: Traceback (most recent call last):", False),
-        ("exit code 2: skep is already running in /home/ada/.skep (process 12).", False),
+        ("exit code 2: skep is already running in FOLDER (process 12).", False),
     ],
 )
 def test_a_front_end_that_ends_otherwise_is_not_taken_for_one_that_was_refused(words, refusal):
@@ -268,11 +268,14 @@ def test_a_trial_that_ends_without_a_result_is_a_row_that_misses_its_bound():
 
 
 def test_rows_are_not_stored_when_what_is_measured_has_changed_meanwhile(tmp_path, monkeypatch):
-    rows = Rows(PART, tmp_path)
-    monkeypatch.setattr("faults.rows.this_commit", lambda: "another")
+    monkeypatch.setattr("faults.rows.ROOT", tmp_path)
+    commit_change("README.md", tmp_path)
+    rows = Rows(PART, tmp_path / "rows")
+    rows.append({"number": 0})
+    commit_change("client/engine.py", tmp_path)
     with pytest.raises(RuntimeError, match="changed"):
-        rows.append({"number": 0})
-    assert not list(tmp_path.iterdir())
+        rows.append({"number": 1})
+    assert [each["number"] for each in stored(tmp_path / "rows" / "faults-kill.jsonl")] == [0]
 
 
 def test_table_says_of_a_part_that_is_not_whole_how_many_trials_it_has(tmp_path):
@@ -291,15 +294,20 @@ def test_table_shows_the_last_whole_commit_and_later_ones():
     assert recent(part, [first, first, whole, whole, later]) == [("whole", [whole, whole]), ("later", [later])]
 
 
+def commit_change(name, folder):
+    """Of that file, in the repository that `folder` becomes by that."""
+    git("init", "-q")
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text("changed")
+    git("add", ".")
+    git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one")
+
+
 def test_rows_are_outdated_by_changes_of_what_is_measured_only(tmp_path, monkeypatch):
     monkeypatch.setattr("faults.rows.ROOT", tmp_path)
-    git("init", "-q")
     commits = []
     for changed in ("client/engine.py", "README.md", "tests/core/test_text.py", "tests/families.py"):
-        (tmp_path / changed).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / changed).write_text("changed")
-        git("add", ".")
-        git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one")
+        commit_change(changed, tmp_path)
         commits.append(this_commit())
     assert len(set(commits[:3])) == 1
     assert commits[3] != commits[0]

@@ -56,7 +56,7 @@ def test_one_long_stall_of_several_is_missed():
     assert [each.name for each in judged(rows) if each.missed] == ["skep, 4 peers, kill: stall, largest"]
 
 
-def test_what_the_survivor_of_two_averages_with_nobody_counts():
+def test_samples_of_the_only_peer_that_is_left_count_though_it_has_no_other_to_average_with():
     row = OLD | {"peers": 2, "lost": [3], "lost_samples": [160, 320, 320]}
     assert [each.name for each in judged([row]) if each.missed] == []
 
