@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 import time
 from contextlib import AbstractContextManager
 from typing import Any
@@ -35,6 +34,7 @@ LONG = 1_000_000
 """Samples of an epoch that does not end while a rate is measured."""
 RATE_SECONDS = 15.0
 OFF = 0.2
+LEAST_EPOCHS = 4
 TRIES = 3
 
 
@@ -70,27 +70,34 @@ def measure_join(repeats: int) -> list[Row]:
 
 
 def measure_newcomers(repeats: int, *, length: int) -> list[Row]:
-    """Joins that averaged with the others within 60 s, of `repeats`, at epochs that really take `length` seconds.
+    """Joins that averaged with the others within 60 s, of `repeats`, at epochs that take `length` seconds meanwhile.
 
-    Two peers at SHARE; the target batch is what both together compute in this time, and is corrected up to TRIES times
-    by what the epochs took. Raises Unmeasured when the epochs during the joins were off by more than OFF, and yet all
-    joined: a newcomer that fails may make them longer.
+    The target batch is what two peers at SHARE compute in this time. When the epochs during the joins were off by more
+    than OFF, it is corrected by what they took, and the joins are repeated, up to TRIES times in all; then it raises
+    Unmeasured. Joins of which one fails count at once: a newcomer that fails may make the epochs longer.
     """
     target = round(rate_of_both() * length)
     for _ in range(TRIES):
-        with paced(target) as shared, running(shared, make_paced, make_paced) as (first, _):
-            begun = first.wait_for(at_epoch(first.wait_for(is_progress)["epoch"] + 2))
-            first.wait_for(at_epoch(begun["epoch"] + 3))
-            alone = typical_epoch(since(first, begun))
-            if off(alone, length, OFF):
-                target = corrected(target, length, alone)
-                continue
-            joined = first.latest(is_progress)
-            took = [seconds_to_average(shared) for _ in range(repeats)]
-            if math.inf not in took:
-                first.wait_for(at_epoch(first.latest(is_progress)["epoch"] + 1))
-            return [row_of(length, target, took, seconds_of_epochs(since(first, joined)))]
-    raise Unmeasured(f"epochs of {length} s: they took {alone:.1f} s with the last of {TRIES} targets")
+        took, history = joins(target, repeats)
+        row = row_of(length, target, took, seconds_of_epochs(history))
+        if math.inf in took:
+            return [row]
+        typical = typical_epoch(history)
+        if not off(typical, length, OFF):
+            return [row]
+        target = corrected(target, length, typical)
+    raise Unmeasured(f"epochs of {length} s: they took {typical:.1f} s with the last of {TRIES} targets")
+
+
+def joins(target: int, repeats: int) -> tuple[list[float], list[dict[str, Any]]]:
+    """Seconds of each join, and what one of the two others reported meanwhile: whole epochs too when none failed."""
+    with paced(target) as shared, running(shared, make_paced, make_paced) as (first, _):
+        first.wait_for(at_epoch(first.wait_for(is_progress)["epoch"] + 1))
+        begun = first.latest(is_progress)
+        took = [seconds_to_average(shared) for _ in range(repeats)]
+        if math.inf not in took:
+            first.wait_for(at_epoch(begun["epoch"] + LEAST_EPOCHS))
+        return took, since(first, begun)
 
 
 def rate_of_both() -> float:
@@ -116,11 +123,7 @@ def corrected(target: int, wanted: float, took: float) -> int:
 
 
 def row_of(length: int, target: int, took: list[float], epochs: list[float]) -> Row:
-    """Raises Unmeasured when all joined, and there were no such epochs."""
     joined = sum(seconds <= NEWCOMER_SECONDS for seconds in took)
-    if joined == len(took) and (not epochs or off(statistics.median(epochs), length, OFF)):
-        seen = f"{statistics.median(epochs):.1f} s" if epochs else "never whole"
-        raise Unmeasured(f"epochs of {length} s: {seen} while others joined")
     return Row(
         f"joins that averaged within {NEWCOMER_SECONDS} s, epochs of {length} s, of {len(took)}",
         "joins",

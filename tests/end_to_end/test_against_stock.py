@@ -173,24 +173,49 @@ def test_a_target_is_corrected_by_what_its_epochs_took():
     assert joining.corrected(3, 5, 60.0) == 2
 
 
-@pytest.mark.parametrize("seconds", [3.9, 6.1])
-def test_joins_at_epochs_that_took_a_fifth_more_or_less_are_rejected(seconds):
-    with pytest.raises(Unmeasured, match="epochs of 5 s"):
-        joining.row_of(5, 64, [10.0], [seconds])
-    with pytest.raises(Unmeasured, match="never whole"):
-        joining.row_of(5, 64, [10.0], [])
+def epochs_of(seconds, count=4):
+    return [progress(number, number * seconds) for number in range(count)]
 
 
-def test_the_row_of_the_joins_says_what_the_epochs_took():
-    row = joining.row_of(5, 64, [10.0, 20.0], [4.2, 5.2, 5.8])
+@pytest.fixture
+def targets(monkeypatch):
+    """The target batches that were tried. A join takes 10 s, and an epoch 0.1 s per sample."""
+    tried = []
+
+    def joins(target, repeats):
+        tried.append(target)
+        return [10.0] * repeats, epochs_of(target / 10)
+
+    monkeypatch.setattr(joining, "rate_of_both", lambda: 15.0)
+    monkeypatch.setattr(joining, "joins", joins)
+    return tried
+
+
+def test_the_target_is_corrected_by_the_epochs_during_the_joins(targets):
+    (row,) = joining.measure_newcomers(2, length=5)
+    assert targets == [75, 50]
     assert (row.skep, row.missed) == ([2.0], False)
-    assert "3 epochs of 64 samples took 5.2 (4.2 to 5.8) s" in row.note
+    assert "2 epochs of 50 samples took 5 (5 to 5) s" in row.note
 
 
-@pytest.mark.parametrize("epochs", [[5.0], [12.0], []])
-def test_a_newcomer_that_fails_counts_also_where_it_makes_the_epochs_longer(epochs):
-    row = joining.row_of(5, 64, [10.0, float("inf")], epochs)
+@pytest.mark.parametrize("seconds", [3.9, 6.1])
+def test_joins_at_epochs_that_stay_a_fifth_longer_or_shorter_are_rejected(monkeypatch, targets, seconds):
+    monkeypatch.setattr(joining, "joins", lambda target, repeats: ([10.0] * repeats, epochs_of(seconds)))
+    with pytest.raises(Unmeasured, match="epochs of 5 s: they took"):
+        joining.measure_newcomers(2, length=5)
+
+
+@pytest.mark.parametrize("seconds", [5.0, 12.0])
+def test_a_newcomer_that_fails_counts_at_once_also_at_longer_epochs(monkeypatch, targets, seconds):
+    monkeypatch.setattr(joining, "joins", lambda *_: ([10.0, float("inf")], epochs_of(seconds)))
+    (row,) = joining.measure_newcomers(2, length=5)
     assert (row.skep, row.missed) == ([1.0], True)
+
+
+def test_a_newcomer_that_fails_counts_also_when_no_epoch_ended(monkeypatch, targets):
+    monkeypatch.setattr(joining, "joins", lambda *_: ([float("inf")], epochs_of(5.0, count=1)))
+    (row,) = joining.measure_newcomers(1, length=5)
+    assert (row.skep, row.missed) == ([0.0], True)
 
 
 # --- the wire
