@@ -219,10 +219,10 @@ bench-pairs: $(READY) system-packages ## compare this checkout with another in t
 test-faults: $(READY) ## kill, stop and freeze running peers, into benchmarks/faults.md (PART=… COUNT=…; under an hour, goes on at the next start)
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults $(PART) $(if $(COUNT),--count $(COUNT))
 
-# its rows are those of PART=kill on this commit; 500 take about six hours
+# its rows are more of PART=kill on this commit, each with another random moment; 500 take about six hours
 .PHONY: test-nightly
-test-nightly: $(READY) ## as test-faults PART=kill, 500 times (a night; goes on at the next start)
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults kill --count 500 --minutes 600
+test-nightly: $(READY) ## as test-faults PART=kill, 500 times more (a night)
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/faults kill --more 500 --minutes 600
 
 # COUNT=10: that many attacks of each part on this commit. It ends with an error until all of them are there
 .PHONY: test-hostile

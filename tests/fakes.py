@@ -294,6 +294,7 @@ class FakeShards:
     """Keep the answers in `held` instead; the test posts them later."""
     held: list[Callable[[], None]] = field(default_factory=list)
     fetched: list[str] = field(default_factory=list)
+    stopped: int = 0
     closed: bool = False
 
     def fetch_index(self, project: Project, post: Post) -> None:
@@ -306,6 +307,10 @@ class FakeShards:
             self._answer(lambda: post(m.ShardFailed(shard.sha256, self.problem)))
         else:
             self._answer(lambda: post(m.ShardArrived(shard.sha256, f"/shards/{shard.sha256}")))
+
+    def stop(self) -> None:
+        self.stopped += 1
+        self.held.clear()
 
     def close(self) -> None:
         self.closed = True

@@ -65,14 +65,19 @@ def main() -> int:
     known = "; ".join(f"{part.name}: {part.about}, {part.count} rows" for part in PARTS)
     parser = argparse.ArgumentParser(description=f"What a fault costs. {known}.")
     parser.add_argument("part", choices=parts)
-    parser.add_argument("--count", type=int, help="rows of this commit, those that are there included")
+    wanted_rows = parser.add_mutually_exclusive_group()
+    wanted_rows.add_argument("--count", type=int, help="rows of this commit, those that are there included")
+    wanted_rows.add_argument("--more", type=int, help="rows besides those of this commit that are there")
     parser.add_argument("--minutes", type=float, default=50.0, help="begin no row after that (50)")
     parser.add_argument("--out", type=Path, default=HERE, help="folder of the rows")
     asked = parser.parse_args()
     part = parts[asked.part]
     rows, ends = Rows(part, asked.out), time.monotonic() + 60 * asked.minutes
+    there = len(rows.of_this_commit())
     count = part.count if asked.count is None else asked.count
-    wanted = range(len(rows.of_this_commit()), count)
+    if asked.more is not None:
+        count = there + asked.more
+    wanted = range(there, count)
     try:
         with closing(part.measure(wanted)) as trials:
             for row in trials if wanted else ():

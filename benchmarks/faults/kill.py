@@ -55,13 +55,20 @@ def judged(rows: list[Measured]) -> list[Row]:
     back = [WITHIN if row["back"] is None else row["back"] for row in rows]
     failed = sum(row["back"] is None for row in rows)
     return [
+        *no_harm(rows),
+        Row(f"not training again within {WITHIN:g} s", failed, "", 0, [0.0] * len(rows)),
+        *([Row("training again, median", statistics.median(back), "s", MEDIAN, back)] if back else []),
+        *by_role(rows),
+    ]
+
+
+def no_harm(rows: list[Measured]) -> list[Row]:
+    """What no fault may cost."""
+    return [
         Row("contributions lost", sum(row["lost"] for row in rows), "", 0, [row["lost"] for row in rows]),
         Row("contributions doubled", sum(row["doubled"] for row in rows), "", 0, [row["doubled"] for row in rows]),
         Row("other identity", sum(not row["same_identity"] for row in rows), "", 0, [0.0] * len(rows)),
         Row(LEFT, sum(bool(row["left"]) for row in rows), "", 0, [0.0] * len(rows)),
-        Row(f"not training again within {WITHIN:g} s", failed, "", 0, [0.0] * len(rows)),
-        *([Row("training again, median", statistics.median(back), "s", MEDIAN, back)] if back else []),
-        *by_role(rows),
     ]
 
 

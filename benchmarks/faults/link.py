@@ -20,6 +20,7 @@ from pathlib import Path
 from report import Row
 
 from faults.family import Family
+from faults.kill import no_harm
 from faults.other_clock import OtherClock
 from faults.places import own_folder, publish
 from faults.recovery import Recovery, inflict
@@ -248,8 +249,7 @@ def judged(rows: list[Measured]) -> list[Row]:
         if "said" in own[0]:
             silent = [float(not row["said"]) for row in own]
             made.append(Row(f"{fault}: not said in words", sum(silent), "", 0, silent))
-    harmed = sum(row["lost"] + row["doubled"] + (not row["same_identity"]) for row in rows)
-    return [*made, Row("contributions lost or doubled, other identities", harmed, "", 0, [float(harmed)])]
+    return [*made, *no_harm(rows)]
 
 
 PART = Part("link", "no link, another address, a firewall, a clock that is off", 5 * len(CASES), measure, judged)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from report import Row
 
 from faults.family import Role
-from faults.kill import by_role
+from faults.kill import by_role, no_harm
 from faults.places import trained_volunteer
 from faults.recovery import stop_one
 from faults.rows import Measured, Part, attempted
@@ -40,6 +40,7 @@ def judged(rows: list[Measured]) -> list[Row]:
     late = len(rows) - sum(each <= NOTICED for each in noticed)
     back = [row["back"] for row in rows if row["back"] is not None]
     return [
+        *no_harm(rows),
         Row(f"not noticed within {NOTICED:g} s", late, "", 0, noticed),
         Row("not training again", len(rows) - len(back), "", 0, back),
         *([Row("noticed, median", statistics.median(noticed), "s", NOTICED, noticed)] if noticed else []),

@@ -263,7 +263,7 @@ def build(
     from skep.adapters.net.revocations import PublishedRevocations
     from skep.adapters.net.shards_http import HttpShards
     from skep.adapters.process.worker import WorkerProcess
-    from skep.adapters.storage.ledger_sqlite import SqliteLedger
+    from skep.adapters.storage.ledger_sqlite import BRIEFLY_BUSY_SECONDS, SqliteLedger
     from skep.adapters.storage.logs import open_log
     from skep.adapters.storage.settings_file import PauseFile
     from skep.engine.engine import Engine
@@ -284,7 +284,11 @@ def build(
             pack=packed or partial(pack, home),
             limit_memory=limit_memory,
         ),
-        open_ledger=lambda: SqliteLedger(home.ledger_file, mended=lambda said: engine.post(m.ProblemArose(said))),
+        open_ledger=lambda: SqliteLedger(
+            home.ledger_file,
+            once_open=BRIEFLY_BUSY_SECONDS,
+            mended=lambda said: engine.post(m.ProblemArose(said)),
+        ),
         shards=HttpShards(
             home.cache_folder,
             home.checkpoint_notes_folder,

@@ -135,6 +135,9 @@ class Shards(Protocol):
     def fetch(self, shard: ShardRef | FileRef, reach: Reach, post: Post) -> None:
         """Posts ShardProgress repeatedly, finally ShardArrived or ShardFailed. `reach` is that of its project."""
 
+    def stop(self) -> None:
+        """End all downloads; partial files are kept, to be continued when they are asked for again. Returns immediately."""
+
     def close(self) -> None:
         """Stop downloads; partial files are kept, to be continued later."""
 

@@ -38,8 +38,9 @@ def make_shards(server, cache):
             stack.callback(shards.close)
             raw = make_index(make_shard()[1])
             server.scripts["index.json"] = [whole(raw)]
-            web, digest = shards._webs[Reach.ANY], hashlib.sha256(raw).hexdigest()
-            shards._fetch_index(web, f"{server.address}/index.json", digest, TextLayout(LENGTH, 256))
+            downloads, digest = shards._downloads, hashlib.sha256(raw).hexdigest()
+            web = downloads._webs[Reach.ANY]
+            downloads._fetch_index(web, f"{server.address}/index.json", digest, TextLayout(LENGTH, 256))
             server.asked.clear()
             return shards
 

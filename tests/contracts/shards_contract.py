@@ -43,6 +43,12 @@ class ShardsContract:
         answer_for(shards, unknown)
         assert isinstance(answer_for(shards, known), ShardArrived)
 
+    def test_after_a_stop_what_is_asked_for_arrives(self, shards, project, known):
+        index_of(shards, project)
+        shards.stop()
+        shards.stop()
+        assert isinstance(answer_for(shards, known), ShardArrived)
+
     def test_it_may_be_closed_twice(self, shards):
         shards.close()
         shards.close()

@@ -42,8 +42,10 @@ def trained(practice, tmp_path):
     [
         Role.FRONT_END,
         Role.P2PD,
+        Role.WORKER,
         pytest.param(Role.DHT, marks=pytest.mark.long),
         pytest.param(Role.GRADIENTS, marks=pytest.mark.long),
+        pytest.param(Role.STATE, marks=pytest.mark.long),
     ],
 )
 def test_a_killed_process_costs_no_acknowledged_contribution_and_training_goes_on(trained, role):
@@ -103,7 +105,6 @@ def test_a_stopped_p2pd_is_noticed_and_training_goes_on():
         row = next(measured)
     assert row["role"] == Role.P2PD
     assert [each.name for each in stop.judged([row]) if each.missed] == [], row
-    assert (row["lost"], row["doubled"], row["left"], row["same_identity"]) == (0, 0, [], True)
 
 
 @pytest.mark.timeout(600)

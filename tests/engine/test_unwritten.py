@@ -17,6 +17,7 @@ from skep.engine.unwritten import Unwritten
 from small_disks import filled, read_only, small_disk
 
 FULL = StorageError(verbatim("The disk is full."))
+LOCKED = StorageError(verbatim("The ledger is locked."))
 PENDING, CONFIRMED = ContributionState.PENDING, ContributionState.CONFIRMED
 MINUTE = Spent(60.0, 60.0, 50.0, 9000.0, 60.0)
 
@@ -45,9 +46,10 @@ ROWS = [
 
 
 def refuse_all(unwritten, ledger, rows=ROWS):
-    for row in rows:
-        with pytest.raises(StorageError):
-            unwritten.write(ledger, row)
+    with pytest.raises(StorageError):
+        unwritten.write(ledger, rows[0])
+    for row in rows[1:]:
+        unwritten.write(ledger, row)  # kept with it
 
 
 def assert_all_are_there(ledger):
@@ -67,6 +69,50 @@ def test_every_kind_of_row_is_written_later_and_once():
     for _ in range(2):
         unwritten.catch_up(ledger)
         assert_all_are_there(ledger)
+
+
+class Slow(FakeLedger):
+    """Refuses each row, as one that another program holds: after a while."""
+
+    tries = 0
+
+    def record(self, project_id, contribution):
+        self.tries += 1
+        raise LOCKED
+
+
+def test_a_ledger_that_refuses_is_not_tried_again_for_each_row():
+    ledger, unwritten = Slow(), Unwritten()
+    refuse_all(unwritten, ledger, [record("a"), record("b"), record("c")])
+    assert ledger.tries == 1
+    with pytest.raises(StorageError):
+        unwritten.catch_up(ledger)
+    assert ledger.tries == 2
+    assert list(unwritten.settled()) == ["b", "c", "a"]
+
+
+class Soon(FakeLedger):
+    """Refuses the first tries, as one that another program holds for a moment."""
+
+    tries = 0
+
+    def record(self, project_id, contribution):
+        self.tries += 1
+        if self.tries <= 3:
+            raise LOCKED
+        super().record(project_id, contribution)
+
+
+def test_at_the_end_it_tries_for_a_while():
+    ledger, unwritten = Soon(), Unwritten()
+    refuse_all(unwritten, ledger, [record("a"), record("b")])
+    unwritten.write_the_rest(ledger)
+    assert list(unwritten.settled()) == []
+    assert [each.id for each in ledger.contributions()] == ["a", "b"]
+    hopeless = Slow()
+    refuse_all(unwritten, hopeless, [record("c")])
+    unwritten.write_the_rest(hopeless)
+    assert list(unwritten.settled()) == ["c"]
 
 
 def test_a_row_that_is_always_refused_does_not_keep_the_others_from_being_written(tmp_path):

@@ -241,7 +241,7 @@ class Engine:
 
     def _close(self) -> None:
         self._ended.set()
-        self._catch_up()
+        self._unwritten.write_the_rest(self._ledger)
         if unwritten := len([*self._unwritten.settled()]):
             self._tell(m.ProblemArose(Problem(Text("engine.not_recorded", count=unwritten), NOT_NEXT_TIME)))
         if self._revocations:
@@ -285,6 +285,8 @@ class Engine:
                 self._worker.tell(m.SetShare(allowance.share, allowance.present, allowance.memory, dict(ceilings)))
             case e.FetchShard(shard=shard, reach=reach):
                 self._shards.fetch(shard, reach, self.post)
+            case e.StopFetching():
+                self._shards.stop()
             case e.LosePending():
                 self._lose(effect)
             case (
@@ -326,6 +328,7 @@ class Engine:
                 | e.EndStuckWorker()
                 | e.RenewWorker()
                 | e.SetAllowance()
+                | e.StopFetching()
                 | e.Record()
                 | e.LosePending()
                 | e.SavePosition()

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from skep import ports
 from skep.core.record.contributions import ContributionState
 from skep.core.session import effects as e
+
+LAST_TRIES: Final = 10
+"""When the engine ends; at each try the ledger waits for other programs too."""
+LAST_TRY_SECONDS: Final = 0.1
 
 Row = e.Record | e.SavePosition | e.SaveEvaluation | e.RecordChange | e.RecordReaction | e.RecordUsage
 
@@ -17,8 +24,16 @@ class Unwritten:
         self._rows: list[Row] = []
 
     def write(self, ledger: ports.Ledger, row: Row) -> None:
-        """Write the row, or keep it for later and raise the ledger's error."""
+        """Write the row, or keep it for later and raise the ledger's error.
+
+        Once a row is kept, later ones are kept too, without a try, until `catch_up`: each may take the ledger's patience,
+        and the give-back of the computer waits meanwhile.
+        """
+        waited = bool(self._rows)
         self._rows = [each for each in self._rows if not _replaces(row, each)]
+        if waited:
+            self._keep(row)
+            return
         try:
             _write(ledger, row)
         except Exception:
@@ -34,6 +49,15 @@ class Unwritten:
             except Exception:
                 self._rows.append(row)
                 raise
+
+    def write_the_rest(self, ledger: ports.Ledger) -> None:
+        """Write what is kept before this process ends; another program may hold the ledger for a moment only."""
+        for _ in range(LAST_TRIES):
+            with contextlib.suppress(Exception):  # reported when it was first refused
+                self.catch_up(ledger)
+            if not self._rows:
+                return
+            time.sleep(LAST_TRY_SECONDS)
 
     def settled(self) -> Iterable[str]:
         """Ids of the contributions that are kept as confirmed or lost."""

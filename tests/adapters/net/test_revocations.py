@@ -4,6 +4,7 @@ import queue
 
 import pytest
 
+from downloads import wait_for
 from english import in_english
 from invitations import Project, identity
 from skep.adapters.net.revocations import PublishedRevocations
@@ -115,6 +116,17 @@ def test_a_list_that_cannot_be_kept_counts_all_the_same(web, project, peer, watc
     publish(web, project, project.revoke(peer))
     watch()
     assert isinstance(posted.get(timeout=SOON), RevocationsArrived)
+
+
+def test_a_list_that_could_not_be_kept_is_kept_when_it_can_be(web, project, peer, watch, posted, tmp_path):
+    (tmp_path / "kept").write_text("a file where the folder would be")
+    publish(web, project, project.revoke(peer))
+    watch()
+    arrived = posted.get(timeout=SOON)
+    (tmp_path / "kept").unlink()
+    wait_for(kept(tmp_path, project).exists)
+    assert kept(tmp_path, project).read_text() == arrived.text
+    assert posted.empty()
 
 
 def test_a_damaged_kept_list_is_replaced(web, project, peer, watch, posted, tmp_path):

@@ -101,7 +101,7 @@ def test_no_password_and_no_proxy_of_this_computer_is_used_on_loopback(
 def test_a_server_without_a_good_certificate_is_refused(server, https_server, cache):
     address, _ = https_server
     shards = HttpShards(cache, cache.parent / "notes", **ROOMY, patience=QUICK)
-    shards._index_address = f"{address}/index.json"
+    shards._downloads.index_address = f"{address}/index.json"
     assert_failed(fetch(shards, make_shard()[1]), "cannot be verified")
     shards.close()
 
@@ -115,7 +115,7 @@ def public_shards(https_server, cache, monkeypatch):
     shards = HttpShards(
         cache, cache.parent / "notes", **ROOMY, patience=QUICK, network=Network(lambda _host, _port: ["127.0.0.1"])
     )
-    shards._index_address = address.replace("127.0.0.1", "data.example.org") + "/index.json"
+    shards._downloads.index_address = address.replace("127.0.0.1", "data.example.org") + "/index.json"
     yield shards
     shards.close()
 

@@ -73,7 +73,7 @@ def proxy():
 
 def shards_through(proxy, cache, address):
     made = HttpShards(cache, cache.parent / "notes", **ROOMY, patience=QUICK, proxy=lambda: proxy)
-    made._index_address = address
+    made._downloads.index_address = address
     return made
 
 

@@ -25,10 +25,10 @@ from fakes import make_index
 from skep.adapters.process import process_tree
 from skep.adapters.process.process_tree import Mark, Tree, end_child, group_name, mark, own_group, sweep_leftovers
 from skep.adapters.process.worker import UNREADABLE, WorkerProcess
-from skep.core.errors import SkepError
+from skep.core.errors import SkepError, UpdateError
 from skep.core.policy.growth import Use
 from skep.core.session import messages as m
-from skep.core.text import Problem, Text
+from skep.core.text import Problem, Text, verbatim
 
 SOON = 10.0
 START_SECONDS = 60.0
@@ -575,6 +575,17 @@ def test_a_command_that_does_not_exist_is_told(house: House):
     assert house.run_folders() == []
     worker.stop()
     worker.close()
+
+
+def test_without_a_compute_pack_nothing_is_left_of_the_start(house: House):
+    def none() -> Path:
+        raise UpdateError(verbatim("There is no compute pack."))
+
+    worker = house.worker(WAITS, pack=none)
+    for _ in range(2):
+        with raises(UpdateError, match="no compute pack"):
+            worker.start(start_message())
+    assert house.run_folders() == []
 
 
 # --- after engine and worker were killed at the same time

@@ -14,7 +14,7 @@ import pytest
 from english import in_english, raises
 from fakes import FakeClock
 from skep.adapters.storage.ledger_file import MIGRATIONS, open_ledger, storage_error
-from skep.adapters.storage.ledger_sqlite import REACTIONS_KEPT, TIMELINE_SECONDS, SqliteLedger
+from skep.adapters.storage.ledger_sqlite import BUSY_SECONDS, REACTIONS_KEPT, TIMELINE_SECONDS, SqliteLedger
 from skep.core.errors import StorageError
 from skep.core.policy.allowance import Change, Reaction
 from skep.core.record.contributions import Contribution, ContributionState, Evaluation, Tally
@@ -315,6 +315,17 @@ def test_a_ledger_held_by_another_program_is_said(path):
             other.execute("BEGIN IMMEDIATE")
             with raises(StorageError, match="is locked by another program"):
                 ledger.record("p", contribution("b"))
+
+
+def test_one_for_the_engine_is_waited_for_briefly_once_it_is_open(path):
+    with contextlib.closing(SqliteLedger(path, once_open=0.05)) as ledger:
+        ledger.record("p", contribution("a"))
+        with raw(path) as other:
+            other.execute("BEGIN IMMEDIATE")
+            begun = time.monotonic()
+            with raises(StorageError, match="is locked by another program"):
+                ledger.record("p", contribution("b"))
+            assert time.monotonic() - begun < BUSY_SECONDS / 2
 
 
 def test_a_missing_folder_is_said(tmp_path):

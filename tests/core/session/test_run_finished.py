@@ -50,7 +50,7 @@ def test_the_end_of_a_run_is_said_once_with_the_own_part_and_the_place_of_the_re
     said = f"Tiny code model is finished after 1{THIN}200 epochs. "
     said += f"640 samples of this computer were confirmed in this stay. {AT_HOME}"
     assert in_english(over.finished) == said
-    assert effects == (e.Notify(Problem(over.finished)),)
+    assert effects == (e.Notify(Problem(over.finished)), e.StopFetching())
     assert (over.phase, over.problem) == (Phase.LEAVING, None)
     assert course(m.WorkerFinished(), snapshot=over) == (over, ())
 
@@ -112,7 +112,7 @@ def test_a_newcomer_to_a_finished_run_is_told_in_one_sentence_and_hands_over_the
     joining, _ = course(m.Join(PROJECT), m.IndexArrived(make_index(), PROJECT))
     over, effects = course(m.WorkerFinished(), snapshot=joining)
     assert in_english(over.finished) == f"Tiny code model is finished after 1{THIN}200 epochs. {AT_HOME}"
-    assert effects == (e.Notify(Problem(over.finished)),)
+    assert effects == (e.Notify(Problem(over.finished)), e.StopFetching())
     assert (over.phase, over.leaving_until) == (Phase.LEAVING, NOW + HANDING_OVER_SECONDS)
     handing = over
     for seconds in range(1, 300):

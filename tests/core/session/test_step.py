@@ -32,7 +32,9 @@ LISTED = m.RevocationsArrived("{}")
 
 
 class Course:
-    """A sequence of snapshots; `effects` are those of the last message, without the timeline's entries."""
+    """A sequence of snapshots; `effects` are those of the last message, without the timeline's entries and the end of
+    downloads, of which `test_downloads_end` is.
+    """
 
     def __init__(self, snapshot: Snapshot | None = None) -> None:
         self.snapshot = snapshot or Snapshot()
@@ -43,8 +45,8 @@ class Course:
         self.now += after
         for message in messages:
             self.snapshot, effects = step(self.snapshot, message, self.now)
-            bookkeeping = (e.RecordChange, e.RecordUsage)
-            self.effects = tuple(effect for effect in effects if not isinstance(effect, bookkeeping))
+            aside = (e.RecordChange, e.RecordUsage, e.StopFetching)
+            self.effects = tuple(effect for effect in effects if not isinstance(effect, aside))
         return self
 
     @property

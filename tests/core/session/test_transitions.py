@@ -25,7 +25,9 @@ FINISH = e.TellWorker(m.FinishTraining())
 
 
 class Course:
-    """A sequence of snapshots; `effects` are those of the last step, without the timeline's entries."""
+    """A sequence of snapshots; `effects` are those of the last step, without the timeline's entries and the end of
+    downloads, of which `test_downloads_end` is.
+    """
 
     def __init__(self) -> None:
         self.snapshot, self.now = Snapshot(), NOW
@@ -35,7 +37,7 @@ class Course:
         self.now += after
         for message in messages:
             self.snapshot, effects = step(self.snapshot, message, self.now)
-            aside = e.RecordChange | e.RecordUsage | e.SetAllowance
+            aside = e.RecordChange | e.RecordUsage | e.SetAllowance | e.StopFetching
             self.effects = [each for each in effects if not isinstance(each, aside)]
         return self
 

@@ -9,6 +9,7 @@ import pytest
 from skep.worker.connection import reconnecting
 from skep.worker.connection.reachability import place_of
 from skep.worker.connection.reconnecting import (
+    ALL_SECONDS,
     AWAY_SECONDS,
     LONGEST_PAUSE_SECONDS,
     LOOK_SECONDS,
@@ -110,6 +111,17 @@ def test_after_that_those_that_are_still_away_are_tried_for_a_while(look, fake):
     fake.now = AWAY_SECONDS + 1
     assert look() == LOOK_SECONDS
     assert len(fake.connected) == 2
+
+
+def test_a_later_loss_is_one_of_its_own_although_a_peer_never_came_back(look, fake):
+    look()
+    fake.found = []
+    look()
+    fake.found, fake.now = [SEED], AWAY_SECONDS + 1
+    look()
+    fake.found, fake.now = [], ALL_SECONDS + AWAY_SECONDS + 2
+    assert look() == PAUSE_SECONDS
+    assert fake.connected[-1] == [SEED, PEER]
 
 
 def test_peers_that_end_one_after_the_other_are_all_remembered(look, fake):

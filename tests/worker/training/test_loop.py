@@ -38,7 +38,7 @@ from skep.worker.swarm.global_rounds import LAST_ROUND_SECONDS, GlobalRounds
 from skep.worker.swarm.rounds import RoundFacts, Rounds
 from skep.worker.training import loop as loop_module
 from skep.worker.training.bad_losses import LATEST, MANY, USABLE_AGAIN
-from skep.worker.training.data import NotFetched
+from skep.worker.training.data import ASK_AGAIN_SECONDS, NotFetched
 from skep.worker.training.device import Threads
 from skep.worker.training.device_errors import PartialGradients
 from skep.worker.training.loop import DOUBTFUL, FETCHED_AGAIN, HOPELESS, STATE_PART_BYTES, TrainingLoop
@@ -885,6 +885,24 @@ def test_without_held_out_samples_nothing_is_evaluated(examiner):
     examiner.samples.held_out_count = 0
     examiner.begin(1)
     assert not examiner.busy
+
+
+def test_held_out_samples_that_cannot_be_fetched_are_asked_for_again_later_and_training_goes_on(examiner, monkeypatch):
+    really = examiner.samples.held_out
+
+    def refused(count):
+        raise NotFetched(verbatim("The data server does not answer."))
+
+    monkeypatch.setattr(examiner.samples, "held_out", refused)
+    examiner.begin(1)
+    assert not examiner.busy
+    assert examiner._next - time.monotonic() == pytest.approx(ASK_AGAIN_SECONDS, abs=1)
+    monkeypatch.setattr(examiner.samples, "held_out", really)
+    examiner.begin(1)
+    assert not examiner.busy
+    examiner._next = 0.0
+    examiner.begin(1)
+    assert examiner.busy
 
 
 def test_a_held_out_loss_that_is_not_finite_is_not_told(examiner):

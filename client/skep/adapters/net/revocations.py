@@ -109,7 +109,8 @@ class _Watch:
     def __init__(
         self, lists: PublishedRevocations, manifest: Manifest, reach: Reach, post: Post, kept: Revocations | None
     ) -> None:
-        self._lists, self._manifest, self._reach, self._post, self._kept = lists, manifest, reach, post, kept
+        self._lists, self._manifest, self._reach, self._post = lists, manifest, reach, post
+        self._newest = self._kept = kept
         self._stop = Stop()
         self._told: Problem | None = None
         self._thread = threading.Thread(target=self._run, name="revocations", daemon=True)
@@ -134,18 +135,25 @@ class _Watch:
         try:
             found = self._lists.fetch(self._manifest, self._reach, self._stop)
             self._stop.check()
-            if found is None or found == self._kept:
-                return True
-            self._kept = found = revocation.later(self._kept, found)
+            arrived = None
+            if found is not None and found != self._newest:
+                arrived = self._newest = revocation.later(self._newest, found)
             try:
-                self._lists.keep(self._manifest, found)
+                self._keep()
             finally:  # it counts, whether or not it can be kept
-                self._post(RevocationsArrived(found.text))
+                if arrived is not None:
+                    self._post(RevocationsArrived(arrived.text))
         except SkepError as error:
             log.warning("the list of revoked invitations of %s: %s", self._manifest.id, error)
             self._tell(error)
             return False
         return True
+
+    def _keep(self) -> None:
+        """The newest list, if it is not kept yet. Raises StorageError; it is tried again after the next look."""
+        if self._newest is not None and self._newest != self._kept:
+            self._lists.keep(self._manifest, self._newest)
+            self._kept = self._newest
 
     def _tell(self, error: SkepError) -> None:
         """Only of a wrong list: one that cannot be fetched is tried again."""

@@ -64,19 +64,55 @@ class HttpShards:
         self._cache = ShardCache(
             cache_folder, limit_bytes=limit_bytes, keep_free_bytes=keep_free_bytes, free_space=free_space
         )
-        self._notes_folder = notes_folder
-        self._stop = Stop()
         patience, throttle = patience or Patience(), Throttle(rate)
-        self._webs = {reach: Web(patience, self._stop, reach, proxy, network, throttle=throttle) for reach in Reach}
+
+        def web(reach: Reach, stop: Stop) -> Web:
+            return Web(patience, stop, reach, proxy, network, throttle=throttle)
+
+        self._begin = partial(_Downloads, self._cache, notes_folder, web)
+        self._downloads = self._begin("")
+
+    def fetch_index(self, project: VerifiedProject, post: Post) -> None:
+        """Posts IndexArrived or IndexFailed. Shards are asked for beside the index fetched last."""
+        self._downloads.fetch_index(project, post)
+
+    def fetch(self, shard: Wanted, reach: Reach, post: Post) -> None:
+        """Posts ShardProgress now and then, at last ShardArrived or ShardFailed. Requests for one shard share it.
+
+        `reach` is that of the shard's project.
+        """
+        self._downloads.fetch(shard, reach, post)
+
+    def stop(self) -> None:
+        """Ends all downloads; partial files stay. Nothing is posted for them afterwards. Returns immediately."""
+        ended = self._downloads
+        self._downloads = self._begin(ended.index_address)
+        ended.end()
+        self._cache.release()
+
+    def close(self) -> None:
+        """Stops downloads within a second; partial files stay. Nothing is posted afterwards."""
+        self._downloads.end()
+        self._downloads.wait(_CLOSE_SECONDS)
+
+
+class _Downloads:
+    """Those that end together, in threads of their own: one that waits for a server would delay what is asked for later."""
+
+    def __init__(
+        self, cache: ShardCache, notes_folder: Path, web: Callable[[Reach, Stop], Web], index_address: str
+    ) -> None:
+        """`index_address` is that of the index fetched last, or ""."""
+        self._cache, self._notes_folder = cache, notes_folder
+        self._stop = Stop()
+        self._webs = {reach: web(reach, self._stop) for reach in Reach}
         self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._waiting: dict[str, list[Post]] = {}
-        self._index_address = ""
+        self.index_address = index_address
 
     def fetch_index(self, project: VerifiedProject, post: Post) -> None:
-        """Posts IndexArrived or IndexFailed. Shards are asked for beside the index fetched last."""
-
         def job() -> None:
             manifest, web = project.manifest, self._webs[project.reach]
             index = self._fetch_index(web, manifest.data.index, manifest.data.sha256, manifest.recipe.layout)
@@ -85,10 +121,6 @@ class HttpShards:
         self._enqueue(lambda: self._report(job, lambda problem: post(IndexFailed(problem))))
 
     def fetch(self, shard: Wanted, reach: Reach, post: Post) -> None:
-        """Posts ShardProgress now and then, at last ShardArrived or ShardFailed. Requests for one shard share it.
-
-        `reach` is that of the shard's project.
-        """
         with self._lock:
             if waiting := self._waiting.get(shard.sha256):
                 waiting.append(post)
@@ -97,12 +129,14 @@ class HttpShards:
         web = self._webs[reach]
         self._enqueue(lambda: self._report(lambda: self._fetch(web, shard), lambda problem: self._fail(shard, problem)))
 
-    def close(self) -> None:
-        """Stops downloads within a second; partial files stay. Nothing is posted afterwards."""
+    def end(self) -> None:
         self._stop.set()
         for _ in self._threads:
             self._jobs.put(None)
-        deadline = time.monotonic() + _CLOSE_SECONDS
+
+    def wait(self, seconds: float) -> None:
+        """For the end of the threads, at most so long."""
+        deadline = time.monotonic() + seconds
         for thread in self._threads:
             # one that still waits for a connection is left behind: it is a daemon and writes nothing any more
             thread.join(max(0.0, deadline - time.monotonic()))
@@ -142,7 +176,7 @@ class HttpShards:
     def _fetch_index(self, web: Web, address: str, sha256: str, layout: Layout) -> ShardIndex:
         raw = _small_file(web, Text("shard.project_shard_index"), address, sha256, INDEX_BYTES_LIMIT)
         index = parse_index(raw, layout)
-        self._index_address = address
+        self.index_address = address
         return index
 
     def _with_files(self, index: ShardIndex, manifest: Manifest, web: Web) -> ShardIndex:
@@ -175,6 +209,7 @@ class HttpShards:
         else:
             assert isinstance(shard, FileRef)
             path = self._fetch_unsized(web, shard)
+        self._stop.check()
         for post in self._done(shard):
             post(ShardArrived(shard.sha256, str(path)))
 
@@ -196,9 +231,9 @@ class HttpShards:
     def _address(self, shard: Wanted) -> str:
         if isinstance(shard, FileRef):
             return shard.address
-        if not self._index_address:
+        if not self.index_address:
             raise DataError(Text("shard.training_data_was_asked_before"), Text("shard.join_project_again"))
-        return shard_address(self._index_address, shard.sha256)
+        return shard_address(self.index_address, shard.sha256)
 
     def _attempt(self, web: Web, shard: Wanted, address: str) -> None:
         """One attempt to complete and verify the part file. Raises DataError, TryAgain, StorageError, Stopped."""

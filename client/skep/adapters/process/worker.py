@@ -117,6 +117,9 @@ class WorkerProcess:
             pack = self._pack()
             command = self._command if pack is None else module_command("skep.worker.main", pack)
             process = spawn(command, run_folder, options.threads)
+        except SkepError:
+            remove_run_folder(run_folder)
+            raise
         except OSError as error:
             remove_run_folder(run_folder)
             raise SkepError(

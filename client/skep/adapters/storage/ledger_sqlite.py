@@ -24,6 +24,8 @@ from skep.core.text import Problem, Text, packed, unpacked
 from skep.ports import Clock
 
 BUSY_SECONDS: Final = 10.0
+BRIEFLY_BUSY_SECONDS: Final = 0.5
+"""For the engine's thread: what it cannot write now it writes later, and the give-back of the computer waits meanwhile."""
 TIMELINE_SECONDS: Final = 366 * 86_400.0
 """How long the timeline is kept: a year. Contributions and their energy are kept permanently."""
 REACTIONS_KEPT: Final = 1000
@@ -116,13 +118,16 @@ class SqliteLedger:
         clock: Clock | None = None,
         *,
         patience: float = BUSY_SECONDS,
+        once_open: float | None = None,
         mended: Callable[[Problem], None] | None = None,
     ) -> None:
-        """`patience` is how many seconds a call waits for another process that is writing.
+        """`patience` is how many seconds a call waits for another process that is writing; `once_open`, if given, how many
+        those after the first one.
 
         With `mended`, which is for the holder of the home's lock, a damaged file is rebuilt, and `mended` is told so.
         """
         self._path, self._patience, self._mended = path, patience, mended
+        self._once_open = patience if once_open is None else once_open
         self._clock = clock or SystemClock()
         self._opened: sqlite3.Connection | None = None
         self._unchecked = mended is not None
@@ -234,7 +239,9 @@ class SqliteLedger:
 
     def _open(self, *, alone: bool = False) -> sqlite3.Connection:
         check, self._unchecked = self._unchecked, False
-        return open_ledger(self._path, self._patience, check=check, alone=alone)
+        connection = open_ledger(self._path, self._patience, check=check, alone=alone)
+        connection.execute(f"PRAGMA busy_timeout = {self._once_open * 1000:.0f}")
+        return connection
 
     def _rebuilt(self) -> Problem:
         with contextlib.suppress(StorageError):  # what it cannot write any more is read from its pages

@@ -142,7 +142,7 @@ class ShardCache:
         self._free_space = free_space
         self._lock = threading.Lock()
         self._verified: set[str] = set()
-        self._expected: dict[str, int] = {}
+        self._expected: list[Wanted] = []
         self._handed_out: list[str] = []
         self._pinned: set[str] = set()
 
@@ -177,6 +177,12 @@ class ShardCache:
         with self._lock:
             self._pinned.add(sha256)
 
+    def release(self) -> None:
+        """No file is in use any more: each may be evicted, until it is found, kept or pinned again."""
+        with self._lock:
+            self._pinned.clear()
+            self._handed_out.clear()
+
     def part(self, shard: Wanted) -> Path:
         return self._folder / (shard_name(shard.sha256) + ".part")
 
@@ -186,13 +192,15 @@ class ShardCache:
         with self._lock, disk_errors(self._folder):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._evict(self._victims(shard))
-            self._expected[shard.sha256] = shard.bytes
+            self._expected.append(shard)
         try:
             yield
         finally:
             with self._lock, disk_errors(self._folder):
-                del self._expected[shard.sha256]
-                self._drop_if_empty(self.part(shard))
+                self._expected.remove(shard)
+                # a download that was stopped may end when the next one of this shard has begun
+                if shard not in self._expected:
+                    self._drop_if_empty(self.part(shard))
 
     def keep(self, shard: Wanted) -> Path:
         """Rename the complete and verified part file to the shard; returns its path."""
@@ -241,7 +249,7 @@ class ShardCache:
 
     def _victims(self, shard: Wanted) -> list[_Entry]:
         """The files to evict for this shard, least recently used first. Raises StorageError if that is not enough."""
-        expected = {**self._expected, shard.sha256: shard.bytes}
+        expected = {each.sha256: each.bytes for each in (*self._expected, shard)}
         entries = self._entries()
         wanted = {*expected, *self._handed_out, *self._pinned}
         stays = [entry for entry in entries if entry.sha256 in wanted]

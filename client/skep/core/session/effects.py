@@ -65,6 +65,10 @@ class FetchShard(msgspec.Struct, frozen=True):
     reach: Reach
 
 
+class StopFetching(msgspec.Struct, frozen=True):
+    """End all downloads: nobody waits for them. What has arrived is kept."""
+
+
 class Record(msgspec.Struct, frozen=True):
     """Write a contribution to the ledger (insert, or replace the one with this id)."""
 
@@ -132,4 +136,5 @@ class EndEngine(msgspec.Struct, frozen=True):
 WorkerEffect = StartWorker | TellWorker | StopWorker | EndStuckWorker | RenewWorker | SetAllowance
 Recording = Record | LosePending | RecordChange | RecordReaction | RecordUsage
 Saving = SavePosition | SaveEvaluation | SaveSettings | SavePause
-Effect = FetchIndex | FetchShard | WorkerEffect | Recording | Saving | Notify | EndEngine
+Fetching = FetchIndex | FetchShard | StopFetching
+Effect = Fetching | WorkerEffect | Recording | Saving | Notify | EndEngine

@@ -17,7 +17,7 @@ from skep.core.session import messages as m
 from skep.core.session.losses import Losses
 from skep.core.session.phases import Phase, Stage, StageProgress, Wait
 from skep.core.session.snapshot import Snapshot, WorkerRun
-from skep.core.session.transitions import STOPPED, Step, become_idle, leave, trouble
+from skep.core.session.transitions import STOPPED, Step, become_idle, leave, needs_data, trouble
 from skep.core.text import Problem, Remedy, Text
 
 EVALUATIONS_SHOWN: Final = 512
@@ -196,7 +196,7 @@ def _shard(snapshot: Snapshot, worker: WorkerRun, message: m.ShardWanted | m.Sha
 
 def _wanted(snapshot: Snapshot, worker: WorkerRun, sha256: str) -> Step:
     project = snapshot.project
-    if snapshot.phase is Phase.LEAVING or snapshot.index is None or project is None:
+    if not needs_data(snapshot) or snapshot.index is None or project is None:
         return snapshot, ()
     shard = _find(snapshot.index, sha256)
     if shard is None:

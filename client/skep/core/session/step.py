@@ -101,7 +101,8 @@ def step(snapshot: Snapshot, message: m.Message, now: float, zone: tzinfo = UTC)
     after, recording = timeline.recorded(awoken, now)
     meter, due = timeline.metered(snapshot, after, now)
     spending = (e.RecordUsage(due),) if due is not None else ()
-    told = (*waking, *granting, *effects, *regranting, *following, *sleeping, *recording, *spending)
+    idling = (e.StopFetching(),) if transitions.needs_data(snapshot) and not transitions.needs_data(after) else ()
+    told = (*waking, *granting, *effects, *regranting, *following, *idling, *sleeping, *recording, *spending)
     return replace(after, meter=meter), told
 
 

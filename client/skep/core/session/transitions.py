@@ -103,6 +103,15 @@ def start_worker(snapshot: Snapshot) -> Step:
     return joining, (e.StartWorker(snapshot.project, options),)
 
 
+def needs_data(snapshot: Snapshot) -> bool:
+    """Whether what is being downloaded is of use: not for a worker that is to end, nor while there is none to wait for it."""
+    if snapshot.phase in (Phase.IDLE, Phase.LEAVING):
+        return False
+    if snapshot.worker is None:
+        return snapshot.phase is not Phase.PAUSED
+    return not snapshot.worker.departing
+
+
 def leave(snapshot: Snapshot) -> Step:
     """Leave immediately: through the phase leaving while a worker runs, else to idle. Ends a wait for the round."""
     if snapshot.phase is Phase.IDLE or (snapshot.phase is Phase.LEAVING and snapshot.leaving_until is None):

@@ -151,7 +151,9 @@ class Reconnecting:
         lost = await self.connections.lost(found)
         alive = [each for each in found if each not in lost]
         self._note(alive, [*lost, *self._met] if not alive else lost, now)
-        if not self._away or (alive and now > self._until):
+        if alive and now > self._until:
+            self._away = ()  # else the next loss would be taken for a part of this one
+        if not self._away:
             return LOOK_SECONDS
         if answering := await self.connections.answering(self._away):
             await self.connections.close(by_identity(lost))

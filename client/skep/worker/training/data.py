@@ -98,6 +98,8 @@ def _unusable(shard: ShardRef, why: Text) -> DataError:
 
 _TRIES: Final = 2
 """How often a shard is requested before its failure is raised."""
+ASK_AGAIN_SECONDS: Final = 30.0
+"""Until what could not be fetched is requested again."""
 
 
 class NotFetched(DataError):

@@ -27,7 +27,7 @@ from skep.worker.process.memory import give_back
 from skep.worker.swarm.rounds import Rounds
 from skep.worker.swarm.strategy import SyncStrategy
 from skep.worker.training.bad_losses import BadLosses
-from skep.worker.training.data import NotFetched, Samples, hear_data
+from skep.worker.training.data import ASK_AGAIN_SECONDS, NotFetched, Samples, hear_data
 from skep.worker.training.device_errors import PartialGradients, as_device_error
 from skep.worker.training.pace import Pace, SleepDetector, SwarmWait
 from skep.worker.training.reporter import Reporter
@@ -36,7 +36,6 @@ from skep.worker.training.trainer import Evaluator, Trainer
 
 REST_LOOK_SECONDS: Final = 0.2
 DATA_LOOK_SECONDS: Final = 0.02
-ASK_AGAIN_SECONDS: Final = 30.0
 FIND_BACK_SECONDS: Final = 30.0
 """How long the swarm may take to answer after this computer slept; then the worker restarts."""
 HAND_OVER_SECONDS: Final = 45.0

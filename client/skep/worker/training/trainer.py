@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterable
@@ -19,7 +20,7 @@ from skep.recipes.registry import open_recipe
 from skep.recipes.tensors.batches import Batch
 from skep.worker.swarm.plausible import finite, plausible_norm
 from skep.worker.training.compute_group import ComputeGroup, total_norm
-from skep.worker.training.data import Samples
+from skep.worker.training.data import ASK_AGAIN_SECONDS, NotFetched, Samples
 from skep.worker.training.device import TrainingDevice
 from skep.worker.training.device_errors import MAKE_ROOM, is_lack_of_memory
 from skep.worker.training.resource_limits import (
@@ -29,6 +30,8 @@ from skep.worker.training.resource_limits import (
     ModelOffload,
     expected_of_twice,
 )
+
+_log = logging.getLogger(__name__)
 
 STEP_BATCHES_PER_EPOCH: Final = 64
 LARGEST_STEP_BATCH: Final = 256
@@ -158,10 +161,17 @@ class Evaluator:
     _next: float = 0.0
 
     def begin(self, epoch: int) -> None:
-        """Start this epoch's evaluation unless one is running, the last was too recent, or its data has not arrived."""
+        """Start this epoch's evaluation unless one is running, the last was too recent, or its data has not arrived.
+
+        Data that cannot be fetched is asked for again later: training does not need it.
+        """
         if self._todo is not None or epoch == self._epoch or time.monotonic() < self._next:
             return
-        self._todo = self.samples.held_out(HELD_OUT_SAMPLES)
+        try:
+            self._todo = self.samples.held_out(HELD_OUT_SAMPLES)
+        except NotFetched as error:
+            _log.warning("the held-out loss is not measured: %s", error)
+            self._next = time.monotonic() + ASK_AGAIN_SECONDS
         if self._todo is not None:
             self._done, self._total, self._epoch, self._spent = 0, 0.0, epoch, 0.0
 

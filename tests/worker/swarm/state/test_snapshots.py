@@ -187,8 +187,24 @@ def test_a_full_disk_is_not_filled_again_at_every_epoch(made, source, tmp_path):
         assert shutil.disk_usage(tmp_path).used < 64 * 1024
         made.clock[0] += LEAST_SECONDS
         snapshots.consider(source.take)
+        attempted = snapshots._writing
+        attempted.join(WITHIN)
+        assert snapshots._refused == made.clock[0]
+        assert made.told == [noticed]  # said once
+
+
+def test_what_a_full_disk_took_counts_for_the_bytes_of_a_day(made, source, tmp_path):
+    size = sum(each.nbytes for each in source.take()[1])
+    with small_disk(tmp_path, 512):
+        snapshots = made(bytes_per_day=24 * size)
+        snapshots.consider(source.take)
         snapshots._writing.join(WITHIN)
-        assert len(made.told) == 2
+        refused = made.clock[0]
+        for later, tried in ((3599.0, refused), (3600.0, refused + 3600.0)):
+            made.clock[0] = refused + later
+            snapshots.consider(source.take)
+            snapshots._writing.join(WITHIN)
+            assert snapshots._refused == tried
 
 
 def test_once_there_is_room_again_the_problem_is_over(made, source, tmp_path):

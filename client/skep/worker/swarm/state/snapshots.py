@@ -54,6 +54,8 @@ class Snapshots:
     """The epoch of the last one; 0 while what is there, if anything, is of no use."""
     _refused: float = float("-inf")
     """When one could not be written last: each attempt fills what is left of the disk for a moment."""
+    _attempted: int = 0
+    """Bytes of that one, of which any part may have been written: they count for the limit of a day."""
     _unsaved: Problem | None = None
     """Why one could not be written, until one is."""
     _kept: CheckpointFolder = field(init=False)
@@ -127,9 +129,10 @@ class Snapshots:
             self._written = epoch
         except StorageError as error:
             logger.warning("the state cannot be saved: %s", error)
-            self._refused = self.clock()
+            self._refused, self._attempted = self.clock(), sum(each.nbytes for each in tensors)
+            if error.problem != self._unsaved:  # said once: a second problem may alternate with it
+                self.tell(WorkerNoticed(error.problem))
             self._unsaved = error.problem
-            self.tell(WorkerNoticed(error.problem))
             return
         if self._unsaved is not None:
             self.tell(WorkerNoticed(SAVED_AGAIN, over=self._unsaved))
@@ -144,7 +147,7 @@ class Snapshots:
 
     def _is_due(self) -> bool:
         """Whether the last one is old enough; its own size says how far apart they have to be, over restarts too."""
-        if 0 <= self.clock() - self._refused < LEAST_SECONDS:
+        if 0 <= self.clock() - self._refused < self._apart(self._attempted):
             return False
         try:
             newest = next(iter(self._kept.paths()), None)
@@ -154,8 +157,11 @@ class Snapshots:
         except (StorageError, OSError):
             return False
         age = self.clock() - found.st_mtime
-        apart = max(LEAST_SECONDS, found.st_size * DAY / self.bytes_per_day) if self.bytes_per_day else DAY
-        return age < 0 or age >= apart
+        return age < 0 or age >= self._apart(found.st_size)
+
+    def _apart(self, size: int) -> float:
+        """Seconds after one of so many bytes until the next one."""
+        return max(LEAST_SECONDS, size * DAY / self.bytes_per_day) if self.bytes_per_day else DAY
 
     def _forget(self) -> None:
         if not self.folder.is_dir():
