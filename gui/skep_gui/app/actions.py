@@ -32,6 +32,7 @@ LATER: Final = 400
 """Milliseconds after a contribution until the ledger is read."""
 
 if TYPE_CHECKING:
+    from skep.core.sandbox import Sandbox
     from skep_gui.app.controller import Controller, NoKeyring
     from skep_gui.app.dialogs import KeyringConsent
     from skep_gui.app.main_window import MainWindow
@@ -58,6 +59,8 @@ class ProjectActions(QObject):
         self.doctor = ConnectionDoctor(background, self)
         self.tongue = english
         self._starting = ""
+        self._cancelled = False
+        """Whether the join that is being prepared is not wanted any more."""
         self._reading = self._again = False
         """Whether the catalogue is being read, and is to be read once more, since it was asked for meanwhile."""
 
@@ -115,6 +118,7 @@ class ProjectActions(QObject):
         """Start the practice swarm if needed, check again that the project fits, then join; `resumed` is as in m.Join."""
         if (controller := self.controller) is None or self._starting or self.snapshot.phase is not Phase.IDLE:
             return
+        self._cancelled = False
         self._show_starting(project_id)
         self._say("")
         self._go_to_page()  # at a start of the app another one is shown, and a pack may take minutes
@@ -126,7 +130,10 @@ class ProjectActions(QObject):
 
         def ready(project: VerifiedProject) -> None:
             over()
-            self.joining.emit(m.Join(project, resumed=resumed))
+            if self._cancelled:
+                self._background.run(controller.end_practice, slow=True)
+            else:
+                self.joining.emit(m.Join(project, resumed=resumed))
 
         def refused(problem: Problem) -> None:
             over()
@@ -146,6 +153,7 @@ class ProjectActions(QObject):
         """Cancel a join that the engine has not received yet. Returns whether there was one."""
         if self.controller is None or not self._starting:
             return False
+        self._cancelled = True
         self.controller.cancel_practice()
         return True
 
@@ -184,7 +192,12 @@ class ProjectActions(QObject):
         """Find out what this system keeps the training process from, for the permission page."""
         if (controller := self.controller) is None or self.page is None:
             return
-        self._background.run(controller.protection, self.page.show_protection, slow=True)
+
+        def shown(found: Sandbox | None) -> None:
+            if self.page is not None:  # another one after a change of the language
+                self.page.show_protection(found)
+
+        self._background.run(controller.protection, shown, slow=True)
 
     def check(self, project_id: str = "") -> None:
         """Open the connection doctor for a project, by default the one joined or left last, if there is one."""

@@ -28,16 +28,17 @@ def _nothing(_answer: object) -> None:
 
 
 class Background(QObject):
-    """Threads in separate lanes, so that a keyring that hangs delays neither ledger reads nor quitting."""
+    """Threads in separate lanes, so that a keyring or a disk that hangs delays neither commands nor quitting."""
 
     _answered = Signal(object)
 
     def __init__(self, parent: QObject) -> None:
         super().__init__(parent)
+        self._commands = ThreadPoolExecutor(1, "commands")
         self._quick = ThreadPoolExecutor(1, "quick")
         self._slow = ThreadPoolExecutor(2, "slow")
         self._last = ThreadPoolExecutor(1, "last")
-        self.lanes = (self._quick, self._slow, self._last)
+        self.lanes = (self._commands, self._quick, self._slow, self._last)
         self._answered.connect(_hear, Qt.ConnectionType.QueuedConnection)
 
     def run(
@@ -55,6 +56,10 @@ class Background(QObject):
         """
         lane = self._last if last else self._slow if slow else self._quick
         lane.submit(self._do, work, done, failed)
+
+    def command(self, work: Callable[[], object]) -> None:
+        """Run what the user wants of the engine, in order; it waits for nothing else."""
+        self._commands.submit(self._do, work, _nothing, _nothing)
 
     def close(self) -> None:
         """Drop work that has not started; work that runs is not waited for."""
@@ -96,7 +101,7 @@ class Commands:
     def insist(self, snapshot: Snapshot) -> None:
         """A further Quit, which does not wait for the model that is being saved, if it is."""
         if (send := self._send) is not None and snapshot.saving:
-            self._background.run(lambda: send(m.Quit()))
+            self._background.command(lambda: send(m.Quit()))
 
     def post(self, command: m.Command) -> None:
         if self._closed:
@@ -105,7 +110,7 @@ class Commands:
             self._early.append(command)
         else:
             # the engine's queue may be full, and Qt's thread must not block
-            self._background.run(lambda: send(command))
+            self._background.command(lambda: send(command))
 
     def pause(self, until: float | None) -> None:
         self.post(m.Pause(until))

@@ -73,6 +73,8 @@ class Controller:
         self._practice_folder: Path | None = None
         self._practice_lock = threading.Lock()
         self._stop_practice = threading.Event()
+        self._closed = threading.Event()
+        self._pack_lock = threading.Lock()
         self.updates = updating.updates(self._home)
         self.packs = packs.packs(self._home)
         self.pack_progress = packs.Progress()
@@ -130,6 +132,7 @@ class Controller:
 
     def close(self) -> None:
         """Leave the swarm, end the engine and the practice swarm, unlock the home."""
+        self._closed.set()
         self._stop_practice.set()
         self.updates.stop()
         self.packs.stop()
@@ -178,9 +181,18 @@ class Controller:
 
     def prepare(self, project_id: str) -> VerifiedProject:
         """The project ready to be joined; a practice swarm is started first. Raises SkepError."""
+        self._stop_practice.clear()
         self.ready_pack()
-        known = bootstrap.catalogue(self._home)
-        project = self._practice_project() if project_id == PRACTICE else known.find(project_id)
+        if project_id != PRACTICE:
+            return self._checked(bootstrap.catalogue(self._home).find(project_id))
+        try:
+            return self._checked(self._practice_project())
+        except BaseException:
+            self.end_practice()  # it computes
+            raise
+
+    def _checked(self, project: VerifiedProject) -> VerifiedProject:
+        """The project, if this computer may join it. Raises SkepError."""
         joining.check_fit(self._home, project)
         try:
             joining.check_invitation(self._home, project)
@@ -191,14 +203,18 @@ class Controller:
         return project
 
     def ready_pack(self) -> None:
-        """Fetch a compute pack if there is none, or if a new driver broke it. Raises SkepError."""
-        if self.packs.own_stack or not self.packs.check():
-            return
-        try:
-            if self.packs.fetch(self.pack_progress) is None:
-                raise SkepError(Text("app.pack_not_fetched"), Text("app.was_cancelled"))
-        finally:
-            self.pack_ended()
+        """Fetch a compute pack if there is none, or if a new driver broke it. Raises SkepError.
+
+        A second call waits for the first one: at the start a project is resumed while the pack is tried.
+        """
+        with self._pack_lock:
+            if self.packs.own_stack or not self.packs.check():
+                return
+            try:
+                if self.packs.fetch(self.pack_progress) is None:
+                    raise SkepError(Text("app.pack_not_fetched"), Text("app.was_cancelled"))
+            finally:
+                self.pack_ended()
 
     def accept(self, path: str, *, in_file: bool) -> str | NoKeyring:
         """Store the invitation; returns its project's title. If the keyring refuses, storing it as a file needs
@@ -234,25 +250,22 @@ class Controller:
 
     def _practice_project(self) -> VerifiedProject:
         with self._practice_lock:
-            if self._practice is None:
+            if self._practice is None and not self._is_cancelled():
                 pack = bootstrap.pack(self._home)
-                self._stop_practice.clear()
                 self._practice_folder = Path(tempfile.mkdtemp(prefix="skep-practice-"))
                 self._practice = PracticeProcess(self._home.root, self._practice_folder / "run", os.environ, pack)
                 self._practice.start()
             process = self._practice
-        try:
-            manifest = process.manifest(self._stop_practice.is_set)
-        except SkepError:
-            self.end_practice()
-            raise
+        manifest = process.manifest(self._is_cancelled) if process is not None else None
         if manifest is None:
-            self.end_practice()
             raise SkepError(Text("app.practice_swarm_was_not_started"), Text("app.was_cancelled"))
         return bootstrap.catalogue(self._home).add(str(manifest), consent=True)
 
+    def _is_cancelled(self) -> bool:
+        return self._stop_practice.is_set() or self._closed.is_set()
+
     def cancel_practice(self) -> None:
-        """Cancel waiting for its start. Returns immediately."""
+        """Cancel its start, and the wait for it. Returns immediately."""
         self._stop_practice.set()
 
     def end_practice(self) -> None:

@@ -58,7 +58,7 @@ class Updating(QObject):
         self.timer.setInterval(HOURLY)
         if (
             (controller := self.controller) is None
-            or self.update.stage is not UpdateStage.NONE
+            or self.update.stage not in (UpdateStage.NONE, UpdateStage.NEWEST, UpdateStage.FAILED)
             or not may_look(self._known())
         ):
             return

@@ -39,6 +39,7 @@ class SettingRow(QWidget):
         """`upright` puts the control below the label, for rows side by side."""
         super().__init__()
         self.row, self._words = shown, words
+        self._number_shown = 0.0
         setting = shown.setting
         self._value = label("", wrap=False)
         self.control = self._make_control(shown)
@@ -126,8 +127,14 @@ class SettingRow(QWidget):
         made.setSuffix(f" {setting.unit}" if setting.unit else "")
         if setting.zero:
             made.setSpecialValueText(shown.zero)
-        made.editingFinished.connect(lambda: self._offer(made.value()))
+        made.editingFinished.connect(lambda: self._offer_number(made.value()))
         return made
+
+    def _offer_number(self, value: float) -> None:
+        """Emit it if the user has changed it: one with more decimals, set elsewhere, is not rounded when the field is left."""
+        if value != self._number_shown:
+            self._number_shown = value
+            self._offer(value)
 
     def _text(self, shown: Row) -> QLineEdit:
         made = QLineEdit()
@@ -168,6 +175,7 @@ class SettingRow(QWidget):
             control.setCurrentIndex(control.findData(str(value)))
         elif isinstance(control, QDoubleSpinBox):
             control.setValue(float(value))
+            self._number_shown = control.value()
         elif isinstance(control, QLineEdit):
             control.setText(str(value))
 

@@ -58,9 +58,9 @@ class ProblemStrip(Strip):
 
     def show_problem(self, problem: Problem | None) -> None:
         """None hides it; a problem that was closed stays hidden until another comes."""
-        if problem is None:
+        if problem != self._dismissed:
             self._dismissed = None
-        else:
+        if problem is not None:
             title, hint = self._words.tongue.core.problem(problem)
             self.say(plain(title), plain(hint), self._words.action(problem))
         self._shown = problem

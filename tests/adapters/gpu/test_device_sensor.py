@@ -1,6 +1,7 @@
 """Readings of the training device: the real pynvml with a stand-in card, a simulated sysfs, and no card."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,7 +11,16 @@ import pytest
 from english import in_english
 from fakes import StillClock
 from skep.adapters.gpu import device_sensor
-from skep.adapters.gpu.device_sensor import HEAT_SECONDS, DeviceSensor, ProcessorReader, choose, choose_all, together
+from skep.adapters.gpu.device_sensor import (
+    HEAT_SECONDS,
+    LIST_SECONDS,
+    DeviceSensor,
+    ProcessorReader,
+    choose,
+    choose_all,
+    stands_in,
+    together,
+)
 from skep.adapters.gpu.devices import LocalDevices
 from skep.adapters.gpu.nvidia import STALE_SECONDS, NvidiaCard
 from skep.adapters.process.own_processes import OwnProcesses
@@ -261,14 +271,45 @@ def sensor():
     """Makes a sensor of the wanted device, which the test may change."""
     opened = []
 
-    def make(devices, wanted=lambda: "", root=Path("/")):
-        opened.append(DeviceSensor(wanted, devices, OwnProcesses(), root))
+    def make(devices, wanted=lambda: "", root=Path("/"), **more):
+        opened.append(DeviceSensor(wanted, devices, OwnProcesses(), root, **more))
         return opened[-1]
 
     yield make
     for each in opened:
         each.close()
         each.wait(0)
+
+
+@pytest.mark.parametrize("wanted", ["cuda:0", "", "all"])
+def test_a_card_that_can_be_used_only_later_is_found(card, sensor, clock, wanted):
+    useless = Device(DeviceKind.NVIDIA, 0, "Stand-in RTX 1", unusable=verbatim("The driver does not answer."))
+    listed = [[CPU, useless]]
+    made = sensor(SimpleNamespace(list=lambda: listed[-1]), lambda: wanted, clock=clock)
+    made.read()
+    assert made.name == CPU.name
+    listed.append([CPU, replace(useless, unusable=None)])
+    clock.now += LIST_SECONDS - 1
+    made.read()
+    assert made.name == CPU.name
+    clock.now += 1
+    assert made.read()[Condition.TEMPERATURE].value == 61.0
+    assert made.name == "Stand-in RTX 1"
+
+
+@pytest.mark.parametrize(
+    ("devices", "listed", "wanted", "expected"),
+    [
+        ([CPU], [CPU], "", False),
+        ([CPU], [CPU], "cpu*2", False),
+        ([CPU], [CPU, BROKEN], "cpu", False),
+        ([CPU], [CPU, BROKEN], "", True),
+        ([CPU], [CPU], "cuda:1", True),
+        ([BROKEN], [CPU, BROKEN], "cuda:0", False),
+    ],
+)
+def test_devices_are_listed_again_only_while_a_card_is_waited_for(devices, listed, wanted, expected):
+    assert stands_in(devices, listed, wanted) == expected
 
 
 def test_this_computers_own_list_leads_to_the_card(card, sensor, tmp_path):

@@ -30,13 +30,21 @@ from skep.core.errors import SettingsError, StorageError
 
 
 @pytest.fixture
-def entry(tmp_path):
-    return DesktopEntry(tmp_path / "config" / "autostart" / "skep.desktop", ["/opt/skep/skep-gui", "--hidden"])
+def program(tmp_path):
+    made = tmp_path / "a 50% b" / "skep-gui"
+    made.parent.mkdir()
+    made.touch()
+    return made
 
 
 @pytest.fixture
-def agent(tmp_path):
-    return LaunchAgent(tmp_path / "LaunchAgents" / "org.skep.skep.plist", ["/a b/skep-gui", "--hidden"])
+def entry(tmp_path, program):
+    return DesktopEntry(tmp_path / "config" / "autostart" / "skep.desktop", [str(program), "--hidden"])
+
+
+@pytest.fixture
+def agent(tmp_path, program):
+    return LaunchAgent(tmp_path / "LaunchAgents" / "org.skep.skep.plist", [str(program), "--hidden"])
 
 
 @pytest.fixture(params=["entry", "agent"])
@@ -57,6 +65,16 @@ def test_it_is_turned_on_and_off_and_the_file_goes(either):
     either.turn(on=False)
     assert not either.is_on()
     assert not either.path.exists()
+
+
+def test_the_file_of_a_folder_that_was_moved_is_off_and_is_written_anew(either, program, tmp_path):
+    either.turn(on=True)
+    program.parent.rename(tmp_path / "elsewhere")
+    assert not either.is_on()
+    moved = type(either)(either.path, [str(tmp_path / "elsewhere" / "skep-gui"), "--hidden"])
+    moved.turn(on=True)
+    assert either.is_on()
+    assert b"elsewhere" in either.path.read_bytes()
 
 
 def test_a_file_that_is_removed_outside_is_off(either):
@@ -124,11 +142,11 @@ def test_exec_comes_back_as_it_was(word):
     assert subprocess.check_output(["sh", "-c", f"printf %s {string}"], text=True) == word
 
 
-def test_the_entry_starts_skep_in_the_tray(entry):
+def test_the_entry_starts_skep_in_the_tray(entry, program):
     entry.turn(on=True)
     parser = configparser.RawConfigParser()
     parser.read(entry.path)
-    assert parser["Desktop Entry"]["exec"] == '"/opt/skep/skep-gui" "--hidden"'
+    assert parser["Desktop Entry"]["exec"] == f'"{program}" "--hidden"'.replace("%", "%%")
     assert parser["Desktop Entry"]["type"] == "Application"
 
 
@@ -139,11 +157,11 @@ def test_the_entry_is_valid(entry):
     assert (told.returncode, told.stdout) == (0, "")
 
 
-def test_the_agent_is_a_property_list_that_launchd_reads(agent):
+def test_the_agent_is_a_property_list_that_launchd_reads(agent, program):
     agent.turn(on=True)
     assert plistlib.loads(agent.path.read_bytes()) == {
         "Label": "org.skep.skep",
-        "ProgramArguments": ["/a b/skep-gui", "--hidden"],
+        "ProgramArguments": [str(program), "--hidden"],
         "RunAtLoad": True,
         "LimitLoadToSessionType": "Aqua",
         "ProcessType": "Interactive",

@@ -1,5 +1,6 @@
 """Hours, days and weeks in local time, also across a change of summer time."""
 
+import random
 from datetime import UTC, datetime
 from itertools import pairwise
 from zoneinfo import ZoneInfo
@@ -21,6 +22,14 @@ def test_spans_follow_each_other_and_end_with_now(unit, zone):
     assert all(before[1] == after[0] for before, after in pairwise(found))
     assert found[-1][0] <= NOW < found[-1][1]
     assert all(begin % 900 == 0 for begin, _ in found)
+
+
+@pytest.mark.parametrize("zone", [UTC, BERLIN, ZoneInfo("Asia/Kathmandu")])
+def test_hours_begin_exactly_at_a_full_quarter_at_any_moment(zone):
+    chance = random.Random(0)
+    for _ in range(200):
+        (begin, _), *_ = spans(Unit.HOUR, NOW + chance.uniform(0.0, 3600.0), zone)
+        assert begin % 900 == 0
 
 
 def test_a_week_begins_on_monday():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from skep.core.record.usage import Meter
 from skep.core.session import messages as m
 from skep.core.session.phases import Phase
 from skep.core.session.snapshot import Snapshot
-from skep_gui.app.background import Bridge
+from skep_gui.app.background import Background, Bridge, Commands
 
 TRAINING = Snapshot(phase=Phase.TRAINING)
 
@@ -56,3 +57,18 @@ def test_a_contribution_is_told_even_where_nothing_else_changed(bridge, seen, qa
     told(bridge, qapp, (m.Tick(), TRAINING))
     told(bridge, qapp, (m.ContributionConfirmed("c", 1, 8, 2), TRAINING))
     assert (len(seen), settled) == (2, [True])
+
+
+def test_a_command_waits_for_no_other_work(qapp):
+    background, hangs, came = Background(qapp), threading.Event(), queue.SimpleQueue()
+    try:
+        for lane in ({}, {"slow": True}, {"slow": True}, {"last": True}):
+            background.run(hangs.wait, **lane)
+        commands = Commands(background)
+        commands.pause(None)
+        commands.open(came.put)
+        commands.leave()
+        assert [came.get(timeout=10) for _ in range(2)] == [m.Pause(None), m.Leave(now=False)]
+    finally:
+        hangs.set()
+        background.close()

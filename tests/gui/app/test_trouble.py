@@ -14,6 +14,8 @@ from gui_starts import remember, started, wait
 from skep.core.session import messages as m
 from skep.core.session import step
 from skep.core.text import Problem, verbatim
+from skep_gui.widgets.strips import ProblemStrip
+from skep_gui.words.notices import Problems
 
 
 @pytest.fixture
@@ -134,3 +136,14 @@ def test_the_strip_leads_to_what_may_help(app, remedy, page):
     assert app.window.pages.currentWidget() is getattr(app.window, page)
     if ":" in remedy:
         assert app.window.settings.rows["network.port"].control.hasFocus() or not app.window.isActiveWindow()
+
+
+def test_a_problem_that_was_closed_is_shown_again_when_it_comes_after_another_one(dressed, qtbot):
+    first, second = (Problem(verbatim(title), verbatim("Do something.")) for title in ("It failed.", "It fails too."))
+    strip = ProblemStrip(Problems())
+    qtbot.addWidget(strip)
+    for shown, visible in ((first, True), (first, False), (second, True), (first, True)):
+        strip.show_problem(shown)
+        assert strip.isHidden() != visible
+        if shown is first:
+            strip.close_button.click()

@@ -128,6 +128,13 @@ def test_unasked_it_bothers_nobody_with_a_server_that_is_silent(dressed, qtbot, 
     assert made.update.stage is UpdateStage.NONE
 
 
+@pytest.mark.parametrize("seen", [UpdateStage.NEWEST, UpdateStage.FAILED])
+def test_what_was_told_of_an_earlier_look_does_not_keep_it_from_looking_by_itself(app, qtbot, seen):
+    app.updating._show(Update(seen, problem=Problem(verbatim("The server is silent."))))
+    app.updating.timer.setInterval(0)
+    stage(app, qtbot, UpdateStage.FOUND)
+
+
 def test_without_a_place_for_updates_the_button_says_why(dressed, qtbot, home):
     remember(home)
     with started(dressed, qtbot, home) as running:

@@ -372,6 +372,17 @@ def test_a_number_is_taken_when_it_is_entered(settings, qtbot):
     assert signal(qtbot, settings.changed, box.editingFinished.emit) == ["disk.cache_gb", 25.0]
 
 
+def test_a_number_with_more_decimals_stays_when_its_field_is_left(settings, qtbot):
+    row = settings.rows["disk.cache_gb"]
+    row.show_row(replace(row.row, value=2.55))
+    with qtbot.assertNotEmitted(settings.changed):
+        row.control.editingFinished.emit()
+    row.control.setValue(3)
+    assert signal(qtbot, settings.changed, row.control.editingFinished.emit) == ["disk.cache_gb", 3.0]
+    row.control.setValue(2.6)
+    assert signal(qtbot, settings.changed, row.control.editingFinished.emit) == ["disk.cache_gb", 2.6]
+
+
 @pytest.mark.parametrize(
     ("locale", "value", "said"),
     [

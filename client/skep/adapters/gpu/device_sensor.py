@@ -31,6 +31,8 @@ _OF_SEVERAL: Final[Mapping[Condition, Callable[[Iterable[Any]], Any]]] = {
 }
 HEAT_SECONDS: Final = 1.5
 """Interval of the processor's temperature: its sensors are slow to read, and it changes slowly."""
+LIST_SECONDS: Final = 30.0
+"""While the processor stands for a card that cannot be used, devices are listed again so often."""
 
 
 class DeviceSensor(Polled):
@@ -39,12 +41,19 @@ class DeviceSensor(Polled):
     conditions: Sequence[Condition] = pci.READINGS
 
     def __init__(
-        self, wanted: Callable[[], str], devices: ports.Devices, ours: OwnProcesses, root: Path = Path("/")
+        self,
+        wanted: Callable[[], str],
+        devices: ports.Devices,
+        ours: OwnProcesses,
+        root: Path = Path("/"),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
-        self._wanted, self._devices, self._ours, self._root = wanted, devices, ours, root
+        self._wanted, self._devices, self._ours, self._root, self._clock = wanted, devices, ours, root, clock
         self._chosen: tuple[str, list[Device], list[Callable[[], Seen]]] | None = None
         """The setting, the devices, and their readers; no reader raises."""
+        self._list_at = float("inf")
+        """When devices are to be listed again."""
         self._held = ExitStack()
 
     @property
@@ -59,15 +68,22 @@ class DeviceSensor(Polled):
     def read(self) -> Seen:
         wanted = self._wanted()
         # a card that was lost is still read, so that its recovery is noticed
-        if self._chosen is None or self._chosen[0] != wanted:
-            self._let_go()
-            devices = choose_all(self._devices.list(), wanted)
-            self._chosen = (wanted, devices, [self._reader(each) for each in devices])
+        if self._chosen is None or self._chosen[0] != wanted or self._clock() >= self._list_at:
+            self._choose(wanted)
+        assert self._chosen is not None
         _, devices, readers = self._chosen
         seen = together([(each.choice, read()) for each, read in zip(devices, readers, strict=True)])
         if self.closed.is_set():
             self._let_go()
         return seen
+
+    def _choose(self, wanted: str) -> None:
+        listed = self._devices.list()
+        devices = choose_all(listed, wanted)
+        self._list_at = self._clock() + LIST_SECONDS if stands_in(devices, listed, wanted) else float("inf")
+        if self._chosen is None or self._chosen[:2] != (wanted, devices):
+            self._let_go()
+            self._chosen = (wanted, devices, [self._reader(each) for each in devices])
 
     def wait(self, seconds: float) -> None:
         super().wait(seconds)
@@ -122,6 +138,13 @@ def choose_all(devices: Sequence[Device], wanted: str) -> list[Device]:
     else:
         others = [choose(devices, each) for each in chosen(wanted)]
     return list(dict.fromkeys([first, *others]))
+
+
+def stands_in(devices: Sequence[Device], listed: Sequence[Device], wanted: str) -> bool:
+    """Whether the processor is among `devices` only because a card that `wanted` names cannot be used, perhaps for now."""
+    names = {each.partition(":")[0] for each in chosen(wanted)}
+    waits = any(each.unusable is not None for each in listed) if names <= {"", ALL} else names != {"cpu"}
+    return waits and any(each.kind is DeviceKind.CPU for each in devices)
 
 
 def together(seen: Sequence[tuple[str, Seen]]) -> Seen:

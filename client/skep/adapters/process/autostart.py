@@ -11,6 +11,7 @@ from __future__ import annotations
 import configparser
 import hashlib
 import plistlib
+import shlex
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -127,7 +128,7 @@ class DesktopEntry(LoginFile):
             parser.read_string(raw.decode(errors="replace"))
         except configparser.Error:
             return False
-        if not parser.has_section(_ENTRY) or not parser.get(_ENTRY, "Exec", fallback=""):
+        if not parser.has_section(_ENTRY) or not _may_start(parser.get(_ENTRY, "Exec", fallback="")):
             return False
         hidden = parser.get(_ENTRY, "Hidden", fallback="false").strip().lower() == "true"
         enabled = parser.get(_ENTRY, "X-GNOME-Autostart-enabled", fallback="true").strip().lower() != "false"
@@ -148,6 +149,15 @@ class DesktopEntry(LoginFile):
         return ("\n".join(lines) + "\n").encode()
 
 
+def _may_start(exec_value: str) -> bool:
+    """Whether it names a program that is there: a portable folder may have been moved."""
+    try:
+        words = shlex.split(exec_value.replace("\\\\", "\\").replace("%%", "%"))
+    except ValueError:
+        return True  # another program has written it
+    return bool(words) and (not Path(words[0]).is_absolute() or Path(words[0]).exists())
+
+
 def quoted(word: str) -> str:
     """An argument of Exec in double quotes, escaped once for the quotes and once for the string value."""
     escaped = "".join(f"\\{character}" if character in '"`$\\' else character for character in word)
@@ -162,7 +172,10 @@ class LaunchAgent(LoginFile):
             found: Any = plistlib.loads(raw)
         except Exception:  # noqa: BLE001 - a damaged file makes plistlib raise nearly anything
             return False
-        return isinstance(found, dict) and found.get("RunAtLoad") is True and found.get("Disabled") is not True
+        if not isinstance(found, dict) or found.get("RunAtLoad") is not True or found.get("Disabled") is True:
+            return False
+        words = found.get("ProgramArguments")
+        return not isinstance(words, list) or (bool(words) and Path(str(words[0])).exists())
 
     def content(self) -> bytes:
         return plistlib.dumps(

@@ -111,7 +111,7 @@ def spans(unit: Unit, now: float, zone: tzinfo) -> Sequence[tuple[float, float]]
     match unit:
         case Unit.HOUR:
             first = local(now, zone)
-            begin = now - first.minute * 60 - first.second - first.microsecond / 1e6
+            begin = float(round(now - first.minute * 60 - first.second - first.microsecond / 1e6))
             return [(begin - 3600.0 * back, begin - 3600.0 * (back - 1)) for back in range(count - 1, -1, -1)]
         case Unit.DAY:
             return [day_of(now, zone, back) for back in range(count - 1, -1, -1)]
