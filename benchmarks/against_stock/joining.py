@@ -74,13 +74,13 @@ def measure_newcomers(repeats: int, *, length: int) -> list[Row]:
 
     The target batch is what two peers at SHARE compute in this time. When the epochs during the joins were off by more
     than OFF, it is corrected by what they took, and the joins are repeated, up to TRIES times in all; then it raises
-    Unmeasured. Joins of which one fails count at once: a newcomer that fails may make the epochs longer.
+    Unmeasured. Joins of which one is late count at once: it may itself have made the epochs longer.
     """
     target = round(rate_of_both() * length)
     for _ in range(TRIES):
         took, history = joins(target, repeats)
         row = row_of(length, target, took, seconds_of_epochs(history))
-        if math.inf in took:
+        if row.missed:
             return [row]
         typical = typical_epoch(history)
         if not off(typical, length, OFF):

@@ -4,7 +4,7 @@
 
 Every row is stored when it is measured, in benchmarks/faults-PART.jsonl with the commit and the machine, and counted at
 the next start with the same commit: a part that is interrupted, or that needs longer than --minutes, goes on there.
-Only `soak` cannot: its rows are counted too, but the next start runs other processes, from their first epoch.
+With --more N, each start takes N rows besides. Only `soak` cannot go on: its rows are counted too, but the next start runs other processes, from their first epoch.
 Exits with 1 when a quantity misses its target, with 2 when a part could not be measured or not all of it yet.
 """
 
@@ -96,7 +96,7 @@ def main() -> int:
         missed |= each.missed
         say(f"{each.name}: {each.value:.4g} {each.unit} ({each.target or 'no target'}){' missed' * each.missed}")
     if len(measured) < count:
-        say(f"{len(measured)} of {count} rows: the next start goes on")
+        say(f"{len(measured)} of {count} rows" + (": the next start goes on" if asked.more is None else ""))
     return MISSED if missed else UNMEASURED * (len(measured) < count)
 
 

@@ -23,7 +23,7 @@ SEED = 15
 WITHIN = 60.0
 """Seconds after which it counts as not recovered, and is started anew."""
 MEDIAN = 20.0
-LEFT = "old processes left 5 s after the kill of the front end or the worker, or after the worker's end by another kill"
+LEFT = "old processes left 5 s after the end of the front end or the worker"
 LONGEST_DELAY = 10.0
 """Seconds, more than an epoch of the practice swarm, from the last confirmed contribution to the kill."""
 

@@ -249,7 +249,7 @@ def judged(rows: list[Measured]) -> list[Row]:
         if "said" in own[0]:
             silent = [float(not row["said"]) for row in own]
             made.append(Row(f"{fault}: not said in words", sum(silent), "", 0, silent))
-    return [*made, *no_harm(rows)]
+    return [*made, *no_harm([row for row in rows if row["fault"] != FIREWALL])]
 
 
 PART = Part("link", "no link, another address, a firewall, a clock that is off", 5 * len(CASES), measure, judged)

@@ -136,7 +136,9 @@ class Shards(Protocol):
         """Posts ShardProgress repeatedly, finally ShardArrived or ShardFailed. `reach` is that of its project."""
 
     def stop(self) -> None:
-        """End all downloads; partial files are kept, to be continued when they are asked for again. Returns immediately."""
+        """End all downloads, and post nothing for them any more; returns immediately. Partial files are kept, to be continued
+        when they are asked for again; the others may be evicted for what is asked for later.
+        """
 
     def close(self) -> None:
         """Stop downloads; partial files are kept, to be continued later."""

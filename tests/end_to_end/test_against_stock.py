@@ -205,9 +205,10 @@ def test_joins_at_epochs_that_stay_a_fifth_longer_or_shorter_are_rejected(monkey
         joining.measure_newcomers(2, length=5)
 
 
+@pytest.mark.parametrize("late", [float("inf"), 90.0])
 @pytest.mark.parametrize("seconds", [5.0, 12.0])
-def test_a_newcomer_that_fails_counts_at_once_also_at_longer_epochs(monkeypatch, targets, seconds):
-    monkeypatch.setattr(joining, "joins", lambda *_: ([10.0, float("inf")], epochs_of(seconds)))
+def test_a_newcomer_that_is_late_counts_at_once_also_at_longer_epochs(monkeypatch, targets, seconds, late):
+    monkeypatch.setattr(joining, "joins", lambda *_: ([10.0, late], epochs_of(seconds)))
     (row,) = joining.measure_newcomers(2, length=5)
     assert (row.skep, row.missed) == ([1.0], True)
 

@@ -14,6 +14,7 @@ ROW = {
     "fault": link.FIREWALL, "down": 0.0, "back": 30.0, "dialled": False,
     "lost": 0, "doubled": 0, "left": [], "same_identity": True,
 }  # fmt: skip
+MOVED = ROW | {"fault": "another address", "back": 53.2}
 CLOCK = ROW | {"fault": "clock off", "down": 70.0, "back": 100.0, "said": ["This computer's clock is 10 s behind."]}
 
 
@@ -57,12 +58,12 @@ def test_a_volunteer_whose_link_was_down_or_whose_address_changes_trains_again_w
         (ROW | {"back": 121.0}, ["behind a firewall: not training 120 s later"]),
         (ROW | {"back": None}, ["behind a firewall: not training 120 s later"]),
         (ROW | {"dialled": True}, ["behind a firewall: taken for one that can be dialled"]),
-        (ROW | {"lost": 1}, ["contributions lost"]),
-        (ROW | {"left": ["p2pd running"]}, [LEFT]),
+        (MOVED, []),
+        (MOVED | {"lost": 1}, ["contributions lost"]),
+        (MOVED | {"left": ["p2pd running"]}, [LEFT]),
         (CLOCK, []),
         (CLOCK | {"back": 131.0}, ["clock off: not training 60 s later"]),
         (CLOCK | {"said": []}, ["clock off: not said in words"]),
-        (ROW | {"fault": "another address", "back": 53.2}, []),
     ],
 )
 def test_a_peer_that_is_late_or_not_told_misses_its_bound(row, named):

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from english import raises
-from fakes import FakeLedger
+from fakes import FakeLedger, StillClock
 from skep.adapters.storage.ledger_sqlite import SqliteLedger
 from skep.core.errors import StorageError
 from skep.core.policy.allowance import Change, Reaction
@@ -13,7 +13,7 @@ from skep.core.record.contributions import Contribution, ContributionState, Eval
 from skep.core.record.usage import Quarter, Spent
 from skep.core.session import effects as e
 from skep.core.text import Text, verbatim
-from skep.engine.unwritten import Unwritten
+from skep.engine.unwritten import UNTRIED_SECONDS, Unwritten
 from small_disks import filled, read_only, small_disk
 
 FULL = StorageError(verbatim("The disk is full."))
@@ -71,8 +71,8 @@ def test_every_kind_of_row_is_written_later_and_once():
         assert_all_are_there(ledger)
 
 
-class Slow(FakeLedger):
-    """Refuses each row, as one that another program holds: after a while."""
+class Refusing(FakeLedger):
+    """Refuses each row, as one that another program holds."""
 
     tries = 0
 
@@ -82,13 +82,19 @@ class Slow(FakeLedger):
 
 
 def test_a_ledger_that_refuses_is_not_tried_again_for_each_row():
-    ledger, unwritten = Slow(), Unwritten()
+    ledger, clock = Refusing(), StillClock(100.0)
+    unwritten = Unwritten(clock)
     refuse_all(unwritten, ledger, [record("a"), record("b"), record("c")])
     assert ledger.tries == 1
+    clock.now += UNTRIED_SECONDS
+    with pytest.raises(StorageError):
+        unwritten.write(ledger, record("d"))
+    unwritten.write(ledger, record("e"))
+    assert ledger.tries == 2
     with pytest.raises(StorageError):
         unwritten.catch_up(ledger)
-    assert ledger.tries == 2
-    assert list(unwritten.settled()) == ["b", "c", "a"]
+    assert ledger.tries == 3
+    assert list(unwritten.settled()) == ["b", "c", "d", "e", "a"]
 
 
 class Soon(FakeLedger):
@@ -109,7 +115,7 @@ def test_at_the_end_it_tries_for_a_while():
     unwritten.write_the_rest(ledger)
     assert list(unwritten.settled()) == []
     assert [each.id for each in ledger.contributions()] == ["a", "b"]
-    hopeless = Slow()
+    hopeless = Refusing()
     refuse_all(unwritten, hopeless, [record("c")])
     unwritten.write_the_rest(hopeless)
     assert list(unwritten.settled()) == ["c"]

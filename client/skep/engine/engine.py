@@ -241,16 +241,20 @@ class Engine:
 
     def _close(self) -> None:
         self._ended.set()
+        if self._revocations:
+            self._revocations.close()
+        # the worker before the ledger, which another program may hold
+        closing = self._sensing.close, self._worker.close, self._shards.close, self._write_the_rest, self._ledger.close
+        for close in closing:
+            try:
+                close()
+            except Exception:
+                log.exception("a part did not close")
+
+    def _write_the_rest(self) -> None:
         self._unwritten.write_the_rest(self._ledger)
         if unwritten := len([*self._unwritten.settled()]):
             self._tell(m.ProblemArose(Problem(Text("engine.not_recorded", count=unwritten), NOT_NEXT_TIME)))
-        if self._revocations:
-            self._revocations.close()
-        for part in (self._sensing, self._worker, self._shards, self._ledger):
-            try:
-                part.close()
-            except Exception:
-                log.exception("%s did not close", type(part).__name__)
 
     # --- effects
 
@@ -289,14 +293,7 @@ class Engine:
                 self._shards.stop()
             case e.LosePending():
                 self._lose(effect)
-            case (
-                e.Record()
-                | e.SavePosition()
-                | e.SaveEvaluation()
-                | e.RecordChange()
-                | e.RecordReaction()
-                | e.RecordUsage()
-            ):
+            case _ if isinstance(effect, Row):
                 self._unwritten.write(self._ledger, effect)
             case e.SaveSettings(values=values):
                 self._settings.save(values)
@@ -372,8 +369,11 @@ class Engine:
     def _catch_up(self) -> None:
         try:
             self._unwritten.catch_up(self._ledger)
-        except SkepError:
-            return  # reported when it was first refused
+        except SkepError as error:
+            if error.problem != self._unrecorded:  # one is reported when it comes up
+                self._unrecorded = error.problem
+                self.post(m.ProblemArose(error.problem))
+            return
         except Exception:
             log.exception("the ledger cannot catch up")
             return

@@ -1,10 +1,10 @@
-"""What the ledger refused, kept until it accepts rows again: a full disk costs nothing that was earned meanwhile."""
+"""What the ledger refused, and what came while it did, kept until it accepts rows: a full disk costs nothing that was earned."""
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -12,31 +12,36 @@ from skep import ports
 from skep.core.record.contributions import ContributionState
 from skep.core.session import effects as e
 
-LAST_TRIES: Final = 10
-"""When the engine ends; at each try the ledger waits for other programs too."""
-LAST_TRY_SECONDS: Final = 0.1
+UNTRIED_SECONDS: Final = 1.0
+"""After a refusal rows are kept without a try for so long: each try may take the ledger's patience, and the give-back of the
+computer waits meanwhile."""
+LAST_SECONDS: Final = 3.0
+"""How long it is tried again when the engine ends."""
+LAST_PAUSE_SECONDS: Final = 0.1
 
+log = logging.getLogger(__name__)
 Row = e.Record | e.SavePosition | e.SaveEvaluation | e.RecordChange | e.RecordReaction | e.RecordUsage
 
 
 class Unwritten:
-    def __init__(self) -> None:
+    """`clock` is in monotonic seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._rows: list[Row] = []
+        self._clock = clock
+        self._refused = float("-inf")
 
     def write(self, ledger: ports.Ledger, row: Row) -> None:
-        """Write the row, or keep it for later and raise the ledger's error.
-
-        Once a row is kept, later ones are kept too, without a try, until `catch_up`: each may take the ledger's patience,
-        and the give-back of the computer waits meanwhile.
-        """
-        waited = bool(self._rows)
+        """Write the row, or keep it for later: after a refusal without a try, else raising the ledger's error."""
+        refused_now = bool(self._rows) and self._clock() - self._refused < UNTRIED_SECONDS
         self._rows = [each for each in self._rows if not _replaces(row, each)]
-        if waited:
+        if refused_now:
             self._keep(row)
             return
         try:
             _write(ledger, row)
         except Exception:
+            self._refused = self._clock()
             self._keep(row)
             raise
 
@@ -52,12 +57,15 @@ class Unwritten:
 
     def write_the_rest(self, ledger: ports.Ledger) -> None:
         """Write what is kept before this process ends; another program may hold the ledger for a moment only."""
-        for _ in range(LAST_TRIES):
-            with contextlib.suppress(Exception):  # reported when it was first refused
+        until = self._clock() + LAST_SECONDS
+        while self._rows:
+            try:
                 self.catch_up(ledger)
-            if not self._rows:
-                return
-            time.sleep(LAST_TRY_SECONDS)
+            except Exception:
+                if self._clock() > until:
+                    log.exception("what is left cannot be recorded")
+                    return
+                time.sleep(LAST_PAUSE_SECONDS)
 
     def settled(self) -> Iterable[str]:
         """Ids of the contributions that are kept as confirmed or lost."""

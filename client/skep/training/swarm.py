@@ -334,7 +334,9 @@ class Swarm:
 
     def _tend(self) -> bool:
         try:
-            self._sync.tend(_nothing)
+            # a state that is loaded in a script's inference mode could not be trained further
+            with torch.inference_mode(mode=False):
+                self._sync.tend(_nothing)
             self._failures = 0
         except SwarmError as error:
             self._failures += 1

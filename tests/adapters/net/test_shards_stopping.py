@@ -94,15 +94,14 @@ def test_a_stop_ends_the_connections_and_what_is_asked_for_then_does_not_wait(ma
     wait_for(lambda: len(server.asked) == 2)
     raw, wanted = make_shard(3)
     server.scripts[shard_name(wanted.sha256)] = [ranged(raw)]
-    begun = time.monotonic()
+    begun, ended = time.monotonic(), shards._downloads
     shards.stop()
     assert_arrived_beside(fetch(shards, wanted), cache, raw, wanted)
     assert time.monotonic() - begun < 1
     assert len(server.asked) == 3  # the third of before was not begun
-    with contextlib.suppress(queue.Empty):
-        while isinstance(posted._queue.get_nowait(), ShardProgress):
-            pass
-    assert posted.nothing_more()
+    wait_for(lambda: not any(thread.is_alive() for thread in ended._threads))
+    while not posted.nothing_more():
+        assert isinstance(posted._queue.get_nowait(), ShardProgress)
 
 
 def assert_arrived_beside(answer, cache, raw, shard):

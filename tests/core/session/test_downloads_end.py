@@ -86,6 +86,15 @@ def test_a_worker_that_is_started_again_finds_them_going_on():
     assert stay.snapshot.phase is Phase.RECOVERING
 
 
+@pytest.mark.parametrize("exited", [(), (m.WorkerExited(1),)])
+def test_but_not_on_a_metered_connection(exited: tuple[m.Message, ...]):
+    stay = Stay(*JOINING, make_joined(), m.Tick(), WANTED)
+    stay.see(m.WorkerFailed(BROKEN, retry=True), *exited, metered())
+    assert stay.fetching == ["ended"]
+    stay.see(WANTED, m.Tick())
+    assert stay.fetching == []
+
+
 def test_a_pause_of_the_user_ends_none():
     stay = Stay(*JOINING, make_joined(), m.Tick(), WANTED)
     stay.see(m.Pause())

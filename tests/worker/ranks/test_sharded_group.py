@@ -276,6 +276,7 @@ def test_gradients_are_kept_when_the_devices_memory_is_freed(begin):
     for seed in (1, 2):
         one.add_gradients(some_tokens(8, seed), 1.0)
         several.add_gradients(some_tokens(8, seed), 1.0)
+        several.collect()
         offload.leave()
         assert several._rank._model is None
         several.empty_caches()
@@ -284,6 +285,16 @@ def test_gradients_are_kept_when_the_devices_memory_is_freed(begin):
         offload.come_back()
     assert several.lost() == 0
     assert distance(several, one) < 1e-5
+
+
+def test_at_the_end_of_training_no_gradients_are_gathered_when_the_memory_is_freed(begin, monkeypatch):
+    several = begin()
+    offload = several.offload(several.tensors)
+    several.add_gradients(some_tokens(8, 1), 1.0)
+    monkeypatch.setattr(several, "collect", lambda: pytest.fail("gathered"))
+    offload.leave()
+    assert several._rank._model is None
+    assert several.lost() == 8
 
 
 def test_the_scale_of_fp16_stays_what_it_was_in_the_next_group(begin):

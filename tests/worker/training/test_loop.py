@@ -4,6 +4,7 @@ import math
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import partial, partialmethod
 from types import SimpleNamespace
 
 import pytest
@@ -849,6 +850,53 @@ def test_a_newcomers_first_batch_is_counted_before_anything_is_examined():
     assert "contribute" in [name for name, *_ in done[0]]
 
 
+def test_an_evaluation_without_room_is_given_up_and_begun_again_later(examiner, monkeypatch):
+    def too_large(_tokens):
+        raise torch.OutOfMemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(examiner.trainer, "loss", too_large)
+        examiner.begin(1)
+        assert examiner.go_on() is None
+    assert not examiner.busy
+    assert examiner.trainer.emptied == 1
+    examiner.begin(1)
+    assert not examiner.busy
+    examiner._next = 0.0
+    examiner.begin(1)
+    assert examiner.go_on() == Evaluation(1, 4.0)
+
+
+def test_another_error_of_an_evaluation_is_not_hidden(examiner, monkeypatch):
+    def broken(_tokens):
+        raise RuntimeError("CUDA error: unspecified launch failure")
+
+    monkeypatch.setattr(examiner.trainer, "loss", broken)
+    examiner.begin(1)
+    with pytest.raises(RuntimeError, match="launch failure"):
+        examiner.go_on()
+
+
+def test_a_micro_batch_has_as_many_samples_as_there_are_data_for(monkeypatch):
+    bench, asked, taken = Bench(), [], []
+    ready, next_batch = bench.samples.ready, bench.samples.next_batch
+
+    def looked_at(count):
+        asked.append(count)
+        bench.limits._held = GpuMemory.SHRINK  # the person comes back meanwhile
+        return ready(count)
+
+    def taken_now(count):
+        taken.append((asked[-1], count))
+        return next_batch(count)
+
+    monkeypatch.setattr(bench.limits, "obey", lambda _behind: None)
+    monkeypatch.setattr(bench.samples, "ready", looked_at)
+    monkeypatch.setattr(bench.samples, "next_batch", taken_now)
+    bench.run_until(lambda: len(taken) >= 2)
+    assert taken[:2] == [(4, 4), (1, 1)]
+
+
 def test_an_epoch_is_examined_once(examiner):
     examiner.begin(1)
     examiner.go_on()
@@ -1196,6 +1244,58 @@ def test_a_finished_worker_stays_while_others_load_its_state():
     assert len(parts) == 4
     assert time.monotonic() - parts[-1] >= 0.6
     assert not bench.trainer.done
+
+
+def test_a_finished_worker_gives_the_devices_memory_back_when_it_is_asked():
+    bench = Bench()
+    bench.optimizer.local_epoch = bench.optimizer._total_epochs
+    bench.loop.hand_over_seconds = 60.0
+
+    def asking():
+        if bench.link.all(WorkerFinished):
+            bench.requested.give(GpuMemory.RELEASE, present=True)
+        return bool(bench.link.all(WorkerMemory))
+
+    bench.run_until(asking)
+    assert bench.offload.away
+    assert [each.memory for each in bench.link.all(WorkerMemory)] == [GpuMemory.RELEASE]
+
+
+class Behind(FakeRounds):
+    """Two epochs behind the others, or in a round of its own epoch that is due."""
+
+    def __init__(self, rounds, *, behind):
+        super().__init__(rounds)
+        self._behind, self.accumulated = behind, 8
+        self.tracker.tell, self.tracker.ready_to_update_epoch = lambda: None, not behind
+        self._keep_in_step = partial(GlobalRounds._keep_in_step, self)
+
+    def _follow(self):
+        pass
+
+    _look_before_round = _maybe_schedule_gradient_averaging = _maybe_schedule_state_averaging = _follow
+
+    def _should_load_state_from_peers(self):
+        return self._behind
+
+    def _update_global_epoch(self, _due):
+        self.local_epoch += 1
+
+    def catch_up(self, _reason):
+        self.calls.append(("load",))
+
+    _come_together = partialmethod(catch_up, None)
+
+
+@pytest.mark.parametrize("behind", [True, False])
+@pytest.mark.parametrize("resting", [True, False])
+def test_at_rest_no_state_is_loaded(behind, resting):
+    rounds = Behind(Rounds("s", lambda _: None), behind=behind)
+    if resting:
+        rounds.rest(leaving=False)
+    rounds.tend(lambda: None)
+    assert bool(rounds.named("load")) != resting
+    assert bool(rounds.named("discard")) == (resting and behind)
 
 
 def test_a_peer_behind_a_finished_run_stops_too_and_its_samples_are_lost_with_the_reason():

@@ -116,7 +116,9 @@ class _Downloads:
         def job() -> None:
             manifest, web = project.manifest, self._webs[project.reach]
             index = self._fetch_index(web, manifest.data.index, manifest.data.sha256, manifest.recipe.layout)
-            post(IndexArrived(self._with_files(index, manifest, web)))
+            arrived = IndexArrived(self._with_files(index, manifest, web))
+            self._stop.check()
+            post(arrived)
 
         self._enqueue(lambda: self._report(job, lambda problem: post(IndexFailed(problem))))
 
@@ -167,6 +169,7 @@ class _Downloads:
             self._stop.check()
             fail(error.problem)
         except Exception:
+            self._stop.check()
             # the caller waits for an answer, so every error is posted
             log.exception("a download failed in an unforeseen way")
             fail(Problem(Text("shard.training_data_could_not_fetched"), Text("shard.log_says_more_try_again")))
@@ -246,6 +249,7 @@ class _Downloads:
                 resumed = receive(web, download, file)
             if file.sha256 == shard.sha256:
                 return
+        self._stop.check()  # another download of it may have begun
         self._cache.throw_away(shard)
         # the earlier part of the file may be wrong: download it again
         kind = TryAgain if resumed else DataError

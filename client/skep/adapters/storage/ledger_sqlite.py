@@ -122,7 +122,7 @@ class SqliteLedger:
         mended: Callable[[Problem], None] | None = None,
     ) -> None:
         """`patience` is how many seconds a call waits for another process that is writing; `once_open`, if given, how many
-        those after the first one.
+        once the file is open.
 
         With `mended`, which is for the holder of the home's lock, a damaged file is rebuilt, and `mended` is told so.
         """
@@ -239,7 +239,8 @@ class SqliteLedger:
 
     def _open(self, *, alone: bool = False) -> sqlite3.Connection:
         check, self._unchecked = self._unchecked, False
-        connection = open_ledger(self._path, self._patience, check=check, alone=alone)
+        patience = self._once_open if alone else self._patience  # alone it is opened for each call
+        connection = open_ledger(self._path, patience, check=check, alone=alone)
         connection.execute(f"PRAGMA busy_timeout = {self._once_open * 1000:.0f}")
         return connection
 

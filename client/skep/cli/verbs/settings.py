@@ -1,4 +1,4 @@
-"""The verb `settings`: list, get and set. A change takes effect in a running skep immediately."""
+"""The verb `settings`: list, get and set. A running skep is told of a change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ def add(verbs: Verbs) -> None:
     group = verbs.group("settings", tr("list, get or set what skep may use"), alone=_list)
     group.verb("list", _list, tr("list every setting with its value"))
     get = group.verb("get", _get, tr("print one setting's value"))
-    put = group.verb("set", _set, tr("change one setting; a running skep uses it immediately"))
+    put = group.verb(
+        "set",
+        _set,
+        tr("change one setting; a running skep uses it at once, a few when training is started the next time"),
+    )
     for verb in (get, put):
         verb.add_argument("key", metavar=tr("KEY"), help=tr("such as compute.share_away"))
     put.add_argument("value", metavar=tr("VALUE"), help=tr("such as 30, yes or automatic"))

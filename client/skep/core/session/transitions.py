@@ -104,12 +104,15 @@ def start_worker(snapshot: Snapshot) -> Step:
 
 
 def needs_data(snapshot: Snapshot) -> bool:
-    """Whether what is being downloaded is of use: not for a worker that is to end, nor while there is none to wait for it."""
-    if snapshot.phase in (Phase.IDLE, Phase.LEAVING):
+    """Whether what is being downloaded is of use: to a worker, to the next one after a failure, or to a join that waits for
+    the index.
+    """
+    worker = snapshot.worker
+    if snapshot.phase in (Phase.IDLE, Phase.LEAVING) or (worker is None and snapshot.phase is Phase.PAUSED):
         return False
-    if snapshot.worker is None:
-        return snapshot.phase is not Phase.PAUSED
-    return not snapshot.worker.departing
+    if snapshot.phase is Phase.RECOVERING or (worker is not None and worker.failed):
+        return snapshot.allowance.network
+    return worker is None or not worker.departing
 
 
 def leave(snapshot: Snapshot) -> Step:

@@ -99,7 +99,7 @@ class Rank:
                 self._make_zero()
             case orders.Tidy():
                 self._tidy()
-            case orders.Recompute():
+            case orders.Recompute() if hasattr(self, "_group"):  # else this rank has refused the model
                 self._group.recompute_activations()
 
     def _build(self, order: orders.Build) -> orders.Answer:

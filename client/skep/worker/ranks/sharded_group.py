@@ -102,8 +102,8 @@ class ShardedTrainer(GroupTrainer):
         return ShardsOffload(self._device.device, tensors, drop=self.drop, restore=self.restore)
 
     def drop(self) -> None:
-        """Free the memory of the shards; what they have summed up is in `.grad` then."""
-        self.collect()
+        """Free the memory of the shards. What they have summed up is lost, unless it was collected before."""
+        self._lose_held()
         self._ready = False
         self._others.tell(orders.DropShards())
         self._rank.drop()

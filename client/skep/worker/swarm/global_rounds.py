@@ -243,7 +243,8 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
 
         `hand_over` is called right before a round begins or the gradients are discarded, to count the samples of an
         unfinished step batch. Returns whether the epoch changed. Blocks for as long as a round or a state download
-        takes. Raises SwarmError when this peer is behind and no peer sends the state.
+        takes; at rest it loads no state, which `wake` does. Raises SwarmError when this peer is behind and no peer
+        sends the state.
         """
         before = self.local_epoch
         self.tracker.tell()
@@ -253,14 +254,19 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
             self._look_before_round()
         if self._should_load_state_from_peers():
             hand_over()
-            self.catch_up(Text("round.computer_had_fallen_behind_swarm"))
+            reason = Text("round.computer_had_fallen_behind_swarm")
+            if self._resting_since is None:
+                self.catch_up(reason)
+            else:
+                self.discard(reason)
         else:
             self._maybe_schedule_gradient_averaging()
             self._maybe_schedule_state_averaging()
             if self.tracker.ready_to_update_epoch:
                 hand_over()
                 self._update_global_epoch(None)
-                self._come_together()
+                if self._resting_since is None:
+                    self._come_together()
         return bool(self.local_epoch != before)
 
     def load_state_from_peers(self, **_kwargs: Any) -> None:

@@ -163,20 +163,21 @@ class TrainingLoop:
             if evaluation:
                 self.link.send(messages.WorkerEvaluated(evaluation))
             return 0
-        if self._has_data():
-            return self._train()
+        size = self._next_size  # read once: the data are ready for this many
+        if self._has_data(size):
+            return self._train(size)
         self.waits_for = Wait.DATA
         with self.pace.waiting():
             time.sleep(DATA_LOOK_SECONDS)
         self._keep_in_step()
         return None
 
-    def _has_data(self) -> bool:
-        """Whether the next micro-batch can be computed. What cannot be fetched is said once, and asked for again."""
+    def _has_data(self, size: int) -> bool:
+        """Whether a micro-batch of `size` samples can be computed. What cannot be fetched is said once, and asked for again."""
         if time.monotonic() < self._ask_at:
             return False
         try:
-            ready = self.samples.ready(self._next_size)
+            ready = self.samples.ready(size)
         except NotFetched as error:
             if self._not_fetched is None:
                 self._not_fetched = error.problem
@@ -192,8 +193,8 @@ class TrainingLoop:
     def _next_size(self) -> int:
         return min(self.limits.size, self.step_batch - self._filled)
 
-    def _train(self) -> int:
-        size, begun = self._next_size, time.monotonic()
+    def _train(self, size: int) -> int:
+        begun = time.monotonic()
         self._computing = size
         with self.pace.computing() as allowed:
             if not allowed:
@@ -328,6 +329,7 @@ class TrainingLoop:
             self.sync.discard(RUN_FINISHED)
         self._rest()
         while not (stop.is_set() or self.sync.settled):
+            self.limits.obey(self._last_wait)
             self._rest()
         if stop.is_set():
             return
@@ -335,6 +337,7 @@ class TrainingLoop:
         self.link.send(messages.WorkerFinished())
         sent, quiet_since = self.traffic.sent.value, time.monotonic()
         while not stop.is_set() and time.monotonic() - quiet_since < self.hand_over_seconds:
+            self.limits.obey(self._last_wait)
             self._rest()
             if self.traffic.sent.value - sent >= STATE_PART_BYTES:
                 sent, quiet_since = self.traffic.sent.value, time.monotonic()

@@ -180,11 +180,23 @@ class Evaluator:
         return self._todo is not None
 
     def go_on(self) -> Evaluation | None:
-        """Evaluate one micro-batch; return the result after the last one."""
+        """Evaluate one micro-batch; return the result after the last one.
+
+        Without the memory for it, it is given up and begun again later: training needs less, and does not need it.
+        """
         assert self._todo is not None
         begun = self.trainer.stopwatch()
         chunk = self._todo.part(self._done, self.size())
-        self._total += self.trainer.loss(chunk) * len(chunk)
+        try:
+            self._total += self.trainer.loss(chunk) * len(chunk)
+        except (MemoryError, RuntimeError) as error:
+            if not is_lack_of_memory(error):
+                raise
+            _log.warning("the held-out loss is not measured: %s", error)
+            self._todo, self._epoch = None, -1
+            self._next = time.monotonic() + ASK_AGAIN_SECONDS
+            self.trainer.empty_caches()
+            return None
         self._done += len(chunk)
         self._spent += self.trainer.stopwatch() - begun
         if self._done < len(self._todo):

@@ -97,6 +97,14 @@ class CheckedGradientAverager(HonestAverager, GradientAverager):
                 total.add_(gradient.to(total.device))
                 gradient.zero_()
 
+    @torch.no_grad()
+    def load_accumulators_into_averager_(self) -> None:
+        """As stock, but waits for each copy: one from an Apple GPU might otherwise arrive after the multiplication."""
+        scale = 1.0 / self.local_times_accumulated if self.local_times_accumulated else 0.0
+        with self.get_tensors() as averaged:
+            for total, mean in zip(self._grad_accumulators(), averaged, strict=True):
+                mean.copy_(total).mul_(scale)
+
     @property
     def local_accumulators(self) -> tuple[torch.Tensor, ...]:
         """Buffers of accumulated gradients besides `.grad`; none with `reuse_grad_buffers`."""
