@@ -244,6 +244,51 @@ def test_a_card_that_is_gone_is_noticed(published, open_packs, trials, devices):
     assert open_packs().fetch(Progress()).pack.name == "cpu"
 
 
+NO_MEMORY = Text("packs.trial_failed", reason="CUDA out of memory.")
+
+
+def test_one_that_stood_in_for_a_card_that_was_gone_is_replaced_when_the_card_is_back(
+    published, open_packs, trials, devices, cpu, cuda
+):
+    open_packs().fetch(Progress())
+    del devices[0]
+    assert open_packs().check()
+    assert open_packs().fetch(Progress()).pack == cpu
+    assert not open_packs().must_be_tried()
+    devices.insert(0, CARD)
+    packs = open_packs()
+    assert packs.must_be_tried()
+    assert packs.check() == NOTHING
+    assert packs.store.current == packs.store.place(cuda)
+    assert not packs.must_be_tried()
+
+
+def test_one_that_stood_in_after_a_trial_that_failed_for_now_is_replaced_when_the_trial_passes(
+    published, open_packs, trials, devices, cpu, cuda
+):
+    open_packs().fetch(Progress())
+    devices[0] = Device(DeviceKind.NVIDIA, 0, CARD.name, driver="590.44.01", architecture="8.6")
+    trials.fails = {"cuda-13.0": NO_MEMORY}
+    assert open_packs().check()
+    assert open_packs().fetch(Progress()).pack == cpu
+    assert open_packs().must_be_tried()
+    packs = open_packs()
+    assert packs.check() == NOTHING
+    packs.tidy()
+    assert packs.store.current == packs.store.place(cpu)
+    trials.fails = {}
+    assert packs.check() == NOTHING
+    assert packs.store.current == packs.store.place(cuda)
+
+
+def test_one_that_was_chosen_by_name_stays(published, open_packs, trials, devices, cpu):
+    open_packs().fetch(Progress())
+    open_packs().fetch(Progress(), "cpu")
+    assert not open_packs().must_be_tried()
+    assert open_packs().check() == NOTHING
+    assert open_packs().store.current == open_packs().store.place(cpu)
+
+
 def test_a_pack_can_be_named(published, open_packs, trials, devices, cpu):
     devices[:] = [PROCESSOR]
     told = Told()

@@ -165,19 +165,25 @@ class Packs:
             return None
 
     def must_be_tried(self) -> bool:
-        """Whether the current pack has not been tried with the present card and driver, or does not suit them."""
-        pack = self._current_pack()
-        if pack is None:
-            return False
+        """Whether the current pack was not tried with the present card and driver, does not suit them, or stands in for one that does."""
+        pack = self._pack_in(self.store.current)
+        if pack is None or self._displaced():
+            return pack is not None
         device = choose(self.devices(), [pack]).device
         return device is None or not self._trials.passed(pack.digest, device)
 
     def check(self) -> Text:
         """Try the current pack if it must be tried: the reason why it no longer works, "" if it does.
 
-        With a reason, `fetch` gets the next pack that suits. Raises UpdateError, StorageError, Stopped.
+        With a reason, `fetch` gets the next pack that suits. One for which the current one stands in is used again if it
+        works. Raises UpdateError, StorageError, Stopped.
         """
-        pack, folder = self._current_pack(), self.store.current
+        if displaced := self._displaced():
+            with self.store.changing():
+                if not self._try(*displaced):
+                    self.store.use(displaced[1])
+        folder = self.store.current
+        pack = self._pack_in(folder)
         if pack is None or folder is None:
             return Text("packs.none_here")
         choice = choose(self.devices(), [pack])
@@ -263,7 +269,9 @@ class Packs:
                 progress.tried(choice.pack)
                 why = self._try(choice.pack, folder, choice.device, progress.waited, again=bool(name))
                 if not why:
-                    self.store.use(folder)
+                    before = self._pack_in(self.store.current)
+                    over = [*passed_over, *choice.passed_over]
+                    self.store.use(folder, stands_in=any(each.pack == before for each in over))
                     self.store.tidy()
                     self._house.tidy(keep={wheel.sha256 for pack in known.packs for wheel in pack.wheels})
                     return choice
@@ -315,9 +323,16 @@ class Packs:
             return suits
         return Choice(pack, Device(DEVICES[pack.kind], 0, pack.name), suits.passed_over[0].why)
 
-    def _current_pack(self) -> Pack | None:
-        record = laying.read_record(self.store.current) if self.store.current else None
+    def _pack_in(self, folder: Path | None) -> Pack | None:
+        record = laying.read_record(folder) if folder else None
         return record.pack if record else None
+
+    def _displaced(self) -> tuple[Pack, Path, Device] | None:
+        """The pack for which the current one stands in, if it suits now, with its folder and device."""
+        folder, devices = self.store.displaced, tuple(self.devices())
+        pack = self._pack_in(folder)
+        device = choose(devices, [pack], self._trials.failed(devices)).device if pack else None
+        return (pack, folder, device) if pack and folder and device else None
 
     def _names_here(self) -> Text:
         names = tuple(each.pack.name for each in self.installed())

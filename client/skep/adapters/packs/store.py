@@ -47,6 +47,8 @@ from skep.files import sync
 CURRENT: Final = "current"
 PREVIOUS: Final = "previous"
 NEXT: Final = "next"
+DISPLACED: Final = "displaced"
+_LINKS: Final = (CURRENT, PREVIOUS, NEXT, DISPLACED)
 _INCOMING: Final = ".incoming-"
 _LOCK: Final = ".lock"
 _DIGITS: Final = 12
@@ -89,6 +91,11 @@ class PackStore:
         """The folder that `go_back` restores."""
         previous = self._named_by(PREVIOUS)
         return previous if previous != self.current else None
+
+    @property
+    def displaced(self) -> Path | None:
+        """The folder for which the current one stands in, since it could not be used."""
+        return self._named_by(DISPLACED)
 
     def place(self, pack: Pack) -> Path:
         """Where the pack is, or will be."""
@@ -203,9 +210,13 @@ class PackStore:
         with self._errors():
             (self.root / NEXT).unlink(missing_ok=True)
 
-    def use(self, folder: Path) -> None:
-        """Make a laid folder the current one. Raises StorageError."""
+    def use(self, folder: Path, *, stands_in: bool = False) -> None:
+        """Make a laid folder the current one; with `stands_in`, until the one before can be used again. Raises StorageError."""
         with self._errors():
+            if not stands_in:
+                (self.root / DISPLACED).unlink(missing_ok=True)
+            elif self.displaced is None and self.current is not None:
+                self._point(DISPLACED, self.current)
             if self.current is not None and self.current != folder:
                 self._point(PREVIOUS, self.current)
             self._point(CURRENT, folder)
@@ -222,7 +233,7 @@ class PackStore:
     def remove(self, folder: Path) -> None:
         """Remove the folder of a pack, also the current one. Raises StorageError."""
         with self._errors():
-            for link in (CURRENT, PREVIOUS, NEXT):
+            for link in _LINKS:
                 if self._named_by(link) == folder:
                     (self.root / link).unlink(missing_ok=True)
             remove_folder(folder)
@@ -233,9 +244,9 @@ class PackStore:
         A pack that was about to be replaced is put back: its intact files need not be fetched again.
         """
         with contextlib.suppress(OSError):
-            for link in (CURRENT, PREVIOUS, NEXT):
+            for link in _LINKS:
                 self._put_back(link)
-            needed = {*map(self._named_by, (CURRENT, PREVIOUS, NEXT)), *self.in_use()}
+            needed = {*map(self._named_by, _LINKS), *self.in_use()}
             for path in self._laid.iterdir():
                 if path not in needed:
                     remove_folder(path)
