@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 import skep
+from skep.adapters.process import programs
 from skep.adapters.process.programs import MODULES, module_command
 
 ENTRY = "import sys; from skep.cli.frozen import run; sys.exit(run())"
@@ -104,3 +105,16 @@ def test_a_pack_needs_a_module_of_ours(pack):
     done = entry("-m", "http.server", "--pack", str(pack))
     assert done.returncode == 2
     assert "is for skep itself" in done.stderr
+
+
+def test_a_program_that_was_written_anew_or_removed_was_replaced(monkeypatch, tmp_path):
+    program = tmp_path / "skep"
+    program.touch()
+    monkeypatch.setattr(programs, "_own_file", lambda: program)
+    monkeypatch.setattr(programs, "_STARTED_FROM", programs._identity())
+    assert not programs.was_replaced()
+    (tmp_path / "newer").touch()
+    (tmp_path / "newer").rename(program)
+    assert programs.was_replaced()
+    program.unlink()
+    assert programs.was_replaced()

@@ -22,7 +22,7 @@ import pytest
 
 from english import raises
 from fakes import make_index
-from skep.adapters.process import process_tree
+from skep.adapters.process import process_tree, programs
 from skep.adapters.process.process_tree import Mark, Tree, end_child, group_name, mark, own_group, sweep_leftovers
 from skep.adapters.process.worker import UNREADABLE, WorkerProcess
 from skep.core.errors import SkepError, UpdateError
@@ -585,6 +585,14 @@ def test_without_a_compute_pack_nothing_is_left_of_the_start(house: House):
     for _ in range(2):
         with raises(UpdateError, match="no compute pack"):
             worker.start(start_message())
+    assert house.run_folders() == []
+
+
+def test_no_worker_of_another_version_is_started(house: House, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(programs, "_STARTED_FROM", (0, 0))
+    worker = house.worker(WAITS)
+    with raises(SkepError, match="skep was updated or removed while it ran"):
+        worker.start(start_message())
     assert house.run_folders() == []
 
 

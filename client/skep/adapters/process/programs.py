@@ -47,7 +47,29 @@ def made_at() -> float:
 
     Raises OSError.
     """
-    return Path(sys.executable if is_frozen() else __file__).stat().st_mtime
+    return _own_file().stat().st_mtime
+
+
+def was_replaced() -> bool:
+    """Whether another skep has taken this one's place since it started, as a package manager does: a process that is
+    started now may not understand this one.
+    """
+    return _identity() != _STARTED_FROM
+
+
+def _own_file() -> Path:
+    return Path(sys.executable if is_frozen() else __file__)
+
+
+def _identity() -> tuple[int, int] | None:
+    try:
+        found = _own_file().stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
+
+
+_STARTED_FROM: Final = _identity()
 
 
 def has_own_stack() -> bool:

@@ -35,7 +35,7 @@ from skep.adapters.process.process_tree import (
     sweep_leftovers,
     write_registry,
 )
-from skep.adapters.process.programs import module_command
+from skep.adapters.process.programs import module_command, was_replaced
 from skep.adapters.process.start import COMMAND, spawn
 from skep.adapters.process.tree_use import use_of
 from skep.core.errors import SkepError
@@ -110,6 +110,8 @@ class WorkerProcess:
         """Start the process in a fresh run folder. Raises SkepError when it cannot be started."""
         if self._life and not self._life.is_over:
             raise SkepError(Text("worker.training_process_running_already"), Text("worker.leave_project_first"))
+        if was_replaced():
+            raise SkepError(Text("worker.skep_was_replaced"), Text("worker.start_skep_again"))
         sweep_leftovers(self._registry_file)
         make_device_nodes()
         run_folder = self._make_run_folder()
