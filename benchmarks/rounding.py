@@ -18,8 +18,8 @@ from bare_loop import build_model, samples_of
 from hivemind.compression import CompressionBase, CompressionInfo
 
 from skep.core.project.manifest import PowerSGD
-from skep.worker.swarm.averaging.averagers import orthonormalise_
 from skep.worker.swarm.averaging.codecs import CODECS, round_codec
+from skep.worker.swarm.averaging.low_rank import orthonormalise_
 
 SAMPLES = 64
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from english import in_english
 from skep.core.device import Device, DeviceKind
-from skep.core.pack_choice import choose, driver_numbers
+from skep.core.pack_choice import PassedOver, choose, driver_numbers, stands_in
 from skep.core.packs import Pack, PackKind, Wheel
 from skep.core.text import Text
 
@@ -202,3 +202,18 @@ def test_versions_are_read_from_what_the_systems_tell():
     assert driver_numbers("580.65.06") == (580, 65, 6)
     assert driver_numbers("macOS 14.5") == (14, 5)
     assert driver_numbers(None) == driver_numbers("amdgpu") == ()
+
+
+@pytest.mark.parametrize(
+    ("used", "chosen", "over", "expected"),
+    [
+        (CUDA_13, CPU, [CUDA_13], True),
+        (CUDA_13, CPU, [CUDA_12], True),  # of the same kind: the one that was used may be older than the list
+        (CUDA_13, CUDA_12, [CUDA_13], False),
+        (CUDA_13, CPU, [], False),
+        (CPU, CUDA_13, [], False),
+        (None, CPU, [CUDA_13], False),
+    ],
+)
+def test_a_pack_stands_in_for_one_of_a_kind_that_was_passed_over(used, chosen, over, expected):
+    assert stands_in(used, chosen, [PassedOver(each, Text("packs.none_suits")) for each in over]) == expected

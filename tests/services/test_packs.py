@@ -276,9 +276,22 @@ def test_one_that_stood_in_after_a_trial_that_failed_for_now_is_replaced_when_th
     assert packs.check() == NOTHING
     packs.tidy()
     assert packs.store.current == packs.store.place(cpu)
+    assert not packs.must_be_tried()  # once is enough
     trials.fails = {}
-    assert packs.check() == NOTHING
+    assert open_packs().check() == NOTHING
     assert packs.store.current == packs.store.place(cuda)
+
+
+def test_one_that_stands_in_is_used_while_another_process_changes_the_packs(
+    published, open_packs, trials, devices, cpu
+):
+    open_packs().fetch(Progress())
+    del devices[0]
+    open_packs().fetch(Progress())
+    devices.insert(0, CARD)
+    with open_packs().store.changing():
+        assert open_packs().check() == NOTHING
+    assert open_packs().store.current == open_packs().store.place(cpu)
 
 
 def test_one_that_was_chosen_by_name_stays(published, open_packs, trials, devices, cpu):

@@ -7,7 +7,7 @@ from hivemind.optim.power_sgd_averager import PowerSGDGradientAverager
 
 from english import raises
 from skep.core.errors import SwarmError
-from skep.worker.swarm.averaging.averagers import INDEPENDENT, LowRankGradientAverager, orthonormalise_
+from skep.worker.swarm.averaging.low_rank import INDEPENDENT, LowRankGradientAverager, orthonormalise_
 from swarm_peers import run_round
 
 SIZE = 64

@@ -60,6 +60,11 @@ def choose(devices: Sequence[Device], packs: Sequence[Pack], failed: Mapping[str
     return Choice(None, None, Text("packs.none_suits"), tuple(passed_over))
 
 
+def stands_in(used: Pack | None, chosen: Pack, passed_over: Sequence[PassedOver]) -> bool:
+    """Whether `chosen` is of another kind than the pack that was used only because those of that kind were passed over."""
+    return used is not None and used.kind is not chosen.kind and used.kind in {each.pack.kind for each in passed_over}
+
+
 def driver_numbers(driver: str | None) -> tuple[int, ...]:
     """The numbers of a driver's version, such as (580, 65, 6) for "580.65.06" and (14, 5) for "macOS 14.5".
 

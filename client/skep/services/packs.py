@@ -25,7 +25,7 @@ from skep.adapters.storage.files import os_errors
 from skep.adapters.storage.paths import Home
 from skep.core.device import Device
 from skep.core.errors import BadInput, StorageError, UpdateError
-from skep.core.pack_choice import DEVICES, Choice, PassedOver, choose
+from skep.core.pack_choice import DEVICES, Choice, PassedOver, choose, stands_in
 from skep.core.packs import Pack, PackList, Wheel, list_name, wheel_target
 from skep.core.project.addresses import reach_of
 from skep.core.text import NOTHING, Text, sentences
@@ -94,6 +94,7 @@ class Packs:
     name: str = field(default_factory=lambda: list_name(*this_kind()))
     trial: Callable[[Path, Device, Callable[[], None]], Text] = try_out
     _stop: Stop = field(default_factory=Stop)
+    _tried_displaced: bool = False
 
     def __post_init__(self) -> None:
         self.store = PackStore(self.home.packs_folder)
@@ -175,11 +176,12 @@ class Packs:
     def check(self) -> Text:
         """Try the current pack if it must be tried: the reason why it no longer works, "" if it does.
 
-        With a reason, `fetch` gets the next pack that suits. One for which the current one stands in is used again if it
-        works. Raises UpdateError, StorageError, Stopped.
+        With a reason, `fetch` gets the next pack that suits. One for which the current one stands in is tried once, and used
+        again if it works. Raises UpdateError, StorageError, Stopped.
         """
         if displaced := self._displaced():
-            with self.store.changing():
+            self._tried_displaced = True
+            with contextlib.suppress(UpdateError, StorageError), self.store.changing():
                 if not self._try(*displaced):
                     self.store.use(displaced[1])
         folder = self.store.current
@@ -269,9 +271,8 @@ class Packs:
                 progress.tried(choice.pack)
                 why = self._try(choice.pack, folder, choice.device, progress.waited, again=bool(name))
                 if not why:
-                    before = self._pack_in(self.store.current)
                     over = [*passed_over, *choice.passed_over]
-                    self.store.use(folder, stands_in=any(each.pack == before for each in over))
+                    self.store.use(folder, stands_in=stands_in(self._pack_in(self.store.current), choice.pack, over))
                     self.store.tidy()
                     self._house.tidy(keep={wheel.sha256 for pack in known.packs for wheel in pack.wheels})
                     return choice
@@ -329,8 +330,8 @@ class Packs:
 
     def _displaced(self) -> tuple[Pack, Path, Device] | None:
         """The pack for which the current one stands in, if it suits now, with its folder and device."""
-        folder, devices = self.store.displaced, tuple(self.devices())
-        pack = self._pack_in(folder)
+        folder = None if self._tried_displaced else self.store.displaced
+        pack, devices = self._pack_in(folder), tuple(self.devices()) if folder else ()
         device = choose(devices, [pack], self._trials.failed(devices)).device if pack else None
         return (pack, folder, device) if pack and folder and device else None
 

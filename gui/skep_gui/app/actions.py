@@ -119,6 +119,7 @@ class ProjectActions(QObject):
         if (controller := self.controller) is None or self._starting or self.snapshot.phase is not Phase.IDLE:
             return
         self._cancelled = False
+        controller.may_practise()
         self._show_starting(project_id)
         self._say("")
         self._go_to_page()  # at a start of the app another one is shown, and a pack may take minutes

@@ -180,8 +180,7 @@ class Controller:
         return bootstrap.catalogue(self._home).add(source)
 
     def prepare(self, project_id: str) -> VerifiedProject:
-        """The project ready to be joined; a practice swarm is started first. Raises SkepError."""
-        self._stop_practice.clear()
+        """The project ready to be joined; a practice swarm is started first, unless that was cancelled. Raises SkepError."""
         self.ready_pack()
         if project_id != PRACTICE:
             return self._checked(bootstrap.catalogue(self._home).find(project_id))
@@ -263,6 +262,10 @@ class Controller:
 
     def _is_cancelled(self) -> bool:
         return self._stop_practice.is_set() or self._closed.is_set()
+
+    def may_practise(self) -> None:
+        """Forget an earlier `cancel_practice`. Returns immediately."""
+        self._stop_practice.clear()
 
     def cancel_practice(self) -> None:
         """Cancel its start, and the wait for it. Returns immediately."""

@@ -84,6 +84,9 @@ def test_nor_one_that_is_prepared_when_skep_ends(controller, swarms, monkeypatch
 
 def test_a_cancel_counts_for_one_join_only(controller):
     controller.cancel_practice()
+    with raises(SkepError, match="practice swarm was not started"):
+        controller.prepare(PRACTICE)
+    controller.may_practise()
     assert controller.prepare(PRACTICE).id == PRACTICE
 
 
@@ -135,6 +138,8 @@ def test_a_join_that_was_cancelled_while_it_was_prepared_is_not_begun(qapp, qtbo
 
         def cancel_practice(self):
             pass
+
+        may_practise = cancel_practice
 
         end_practice = staticmethod(ended.set)
 

@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from dataclasses import dataclass, field
-from functools import partial, partialmethod
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -166,7 +166,7 @@ class FakeTrainer:
 class FakeTracker:
     """The progress of a swarm at this peer's epoch, with two other peers, or as in `answers`; None is no answer."""
 
-    global_epoch, others, others_at_least = 0, 2, 0
+    global_epoch, others, others_at_least, usual = 0, 2, 0, 0
     stands = False
 
     def __init__(self):
@@ -203,6 +203,7 @@ class FakeRounds(GlobalRounds):
     _snapshots = None
     local_epoch, accumulated, _total_epochs = 3, 0, 1000
     round_due = under_way = False
+    _signed, _apart = None, SimpleNamespace(must_load=lambda _epoch: False)
 
     def __init__(self, rounds):
         self.calls, self._rounds = [], rounds
@@ -249,6 +250,9 @@ class FakeRounds(GlobalRounds):
         self.round_due = False
         if self.finished:
             self.calls.append(("no round",))
+
+    def _is_beyond(self, _epoch):
+        return False
 
     def withdraw(self):
         if ("withdraw",) not in self.calls:
@@ -1267,6 +1271,7 @@ class Behind(FakeRounds):
     def __init__(self, rounds, *, behind):
         super().__init__(rounds)
         self._behind, self.accumulated = behind, 8
+        self._apart = SimpleNamespace(must_load=lambda _epoch: True)
         self.tracker.tell, self.tracker.ready_to_update_epoch = lambda: None, not behind
         self._keep_in_step = partial(GlobalRounds._keep_in_step, self)
 
@@ -1279,12 +1284,10 @@ class Behind(FakeRounds):
         return self._behind
 
     def _update_global_epoch(self, _due):
-        self.local_epoch += 1
+        self.local_epoch, self.accumulated = self.local_epoch + 1, 0
 
     def catch_up(self, _reason):
         self.calls.append(("load",))
-
-    _come_together = partialmethod(catch_up, None)
 
 
 @pytest.mark.parametrize("behind", [True, False])
@@ -1296,6 +1299,9 @@ def test_at_rest_no_state_is_loaded(behind, resting):
     rounds.tend(lambda: None)
     assert bool(rounds.named("load")) != resting
     assert bool(rounds.named("discard")) == (resting and behind)
+    if resting and not behind:
+        rounds.wake()  # it has missed that round
+        assert rounds.named("load")
 
 
 def test_a_peer_behind_a_finished_run_stops_too_and_its_samples_are_lost_with_the_reason():

@@ -81,7 +81,8 @@ class DeviceSensor(Polled):
         listed = self._devices.list()
         devices = choose_all(listed, wanted)
         self._list_at = self._clock() + LIST_SECONDS if stands_in(devices, listed, wanted) else float("inf")
-        if self._chosen is None or self._chosen[:2] != (wanted, devices):
+        before = self._chosen
+        if before is None or before[0] != wanted or list(map(_same, before[1])) != list(map(_same, devices)):
             self._let_go()
             self._chosen = (wanted, devices, [self._reader(each) for each in devices])
 
@@ -143,8 +144,14 @@ def choose_all(devices: Sequence[Device], wanted: str) -> list[Device]:
 def stands_in(devices: Sequence[Device], listed: Sequence[Device], wanted: str) -> bool:
     """Whether the processor is among `devices` only because a card that `wanted` names cannot be used, perhaps for now."""
     names = {each.partition(":")[0] for each in chosen(wanted)}
-    waits = any(each.unusable is not None for each in listed) if names <= {"", ALL} else names != {"cpu"}
-    return waits and any(each.kind is DeviceKind.CPU for each in devices)
+    if "cpu" in names or all(each.kind is not DeviceKind.CPU for each in devices):
+        return False
+    return not names <= {"", ALL} or any(each.unusable is not None for each in listed)
+
+
+def _same(device: Device) -> tuple[DeviceKind, int, Text | None]:
+    """What is the same in two lists of devices, unless the device has changed: their free memory differs."""
+    return device.kind, device.index, device.unusable
 
 
 def together(seen: Sequence[tuple[str, Seen]]) -> Seen:

@@ -169,9 +169,9 @@ class _Downloads:
             self._stop.check()
             fail(error.problem)
         except Exception:
+            log.exception("a download failed in an unforeseen way")
             self._stop.check()
             # the caller waits for an answer, so every error is posted
-            log.exception("a download failed in an unforeseen way")
             fail(Problem(Text("shard.training_data_could_not_fetched"), Text("shard.log_says_more_try_again")))
 
     # --- small files, held in memory until their hash is known

@@ -77,17 +77,13 @@ class LoginFile(ABC):
         self.path, self._start = path, start
 
     def is_on(self) -> bool:
-        """Whether the file starts skep now. Raises StorageError."""
-        with self._errors(Text("file.read")):
-            try:
-                with self.path.open("rb") as file:
-                    return self.says_on(file.read(LIMIT))
-            except (FileNotFoundError, NotADirectoryError):
-                return False
+        """Whether the file starts skep now: a portable folder may have been moved. Raises StorageError."""
+        raw = self._raw()
+        return self.says_on(raw) and _is_there(self.program(raw))
 
     def turn(self, *, on: bool) -> None:
         """Write or remove the file, unless it has the wanted effect already. Raises StorageError."""
-        if on == self.is_on():
+        if on == (self.is_on() if on else self.says_on(self._raw())):
             return
         with self._errors(Text("file.written") if on else Text("file.removed")):
             if on:
@@ -95,6 +91,15 @@ class LoginFile(ABC):
                 atomic_write(self.path, self.content(), mode=0o644)
             else:
                 self.path.unlink(missing_ok=True)
+
+    def _raw(self) -> bytes:
+        """Empty without a file. Raises StorageError."""
+        with self._errors(Text("file.read")):
+            try:
+                with self.path.open("rb") as file:
+                    return file.read(LIMIT)
+            except (FileNotFoundError, NotADirectoryError):
+                return b""
 
     def _errors(self, done: Text) -> AbstractContextManager[None]:
         return os_errors(
@@ -104,7 +109,11 @@ class LoginFile(ABC):
 
     @abstractmethod
     def says_on(self, raw: bytes) -> bool:
-        """Whether a file with this content starts skep."""
+        """Whether a file with this content starts a program."""
+
+    @abstractmethod
+    def program(self, raw: bytes) -> str:
+        """The program that such a file starts; "" if that cannot be told."""
 
     @abstractmethod
     def content(self) -> bytes:
@@ -123,16 +132,25 @@ class DesktopEntry(LoginFile):
     """Implements Autostart by the XDG autostart specification; a desktop may also switch the entry off in it."""
 
     def says_on(self, raw: bytes) -> bool:
+        entry = self._entry(raw)
+        hidden = entry.get("Hidden", "false").strip().lower() == "true"
+        enabled = entry.get("X-GNOME-Autostart-enabled", "true").strip().lower() != "false"
+        return bool(entry.get("Exec")) and enabled and not hidden
+
+    def program(self, raw: bytes) -> str:
+        try:
+            words = shlex.split(self._entry(raw).get("Exec", "").replace("\\\\", "\\").replace("%%", "%"))
+        except ValueError:
+            return ""
+        return words[0] if words else ""
+
+    def _entry(self, raw: bytes) -> Mapping[str, str]:
         parser = _CaseKept(strict=False)
         try:
             parser.read_string(raw.decode(errors="replace"))
         except configparser.Error:
-            return False
-        if not parser.has_section(_ENTRY) or not _may_start(parser.get(_ENTRY, "Exec", fallback="")):
-            return False
-        hidden = parser.get(_ENTRY, "Hidden", fallback="false").strip().lower() == "true"
-        enabled = parser.get(_ENTRY, "X-GNOME-Autostart-enabled", fallback="true").strip().lower() != "false"
-        return enabled and not hidden
+            return {}
+        return parser[_ENTRY] if parser.has_section(_ENTRY) else {}
 
     def content(self) -> bytes:
         lines = (
@@ -149,13 +167,9 @@ class DesktopEntry(LoginFile):
         return ("\n".join(lines) + "\n").encode()
 
 
-def _may_start(exec_value: str) -> bool:
-    """Whether it names a program that is there: a portable folder may have been moved."""
-    try:
-        words = shlex.split(exec_value.replace("\\\\", "\\").replace("%%", "%"))
-    except ValueError:
-        return True  # another program has written it
-    return bool(words) and (not Path(words[0]).is_absolute() or Path(words[0]).exists())
+def _is_there(program: str) -> bool:
+    """False for a path that leads nowhere."""
+    return not Path(program).is_absolute() or Path(program).exists()
 
 
 def quoted(word: str) -> str:
@@ -168,14 +182,19 @@ class LaunchAgent(LoginFile):
     """Implements Autostart as launchd.plist(5) has it; its label is the file's name."""
 
     def says_on(self, raw: bytes) -> bool:
+        found = self._agent(raw)
+        return found.get("RunAtLoad") is True and found.get("Disabled") is not True
+
+    def program(self, raw: bytes) -> str:
+        words = self._agent(raw).get("ProgramArguments")
+        return str(words[0]) if isinstance(words, list) and words else ""
+
+    def _agent(self, raw: bytes) -> Mapping[str, Any]:
         try:
             found: Any = plistlib.loads(raw)
         except Exception:  # noqa: BLE001 - a damaged file makes plistlib raise nearly anything
-            return False
-        if not isinstance(found, dict) or found.get("RunAtLoad") is not True or found.get("Disabled") is True:
-            return False
-        words = found.get("ProgramArguments")
-        return not isinstance(words, list) or (bool(words) and Path(str(words[0])).exists())
+            return {}
+        return found if isinstance(found, dict) else {}
 
     def content(self) -> bytes:
         return plistlib.dumps(

@@ -24,8 +24,9 @@ from skep.core.text import Text
 from skep.worker.connection.auth import Membership
 from skep.worker.connection.stored import LONGEST_ID
 from skep.worker.connection.watch import Part, part_of
-from skep.worker.swarm.averaging.averagers import gradient_averager, request_timeout
+from skep.worker.swarm.averaging.averagers import request_timeout
 from skep.worker.swarm.averaging.codecs import round_codec
+from skep.worker.swarm.averaging.low_rank import gradient_averager
 from skep.worker.swarm.claims import reached_by_most, votes
 from skep.worker.swarm.tracker import LiveProgressTracker
 

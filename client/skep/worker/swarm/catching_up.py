@@ -27,6 +27,8 @@ from skep.worker.swarm.state.snapshots import Snapshots
 from skep.worker.swarm.tracker import LiveProgressTracker
 
 STATE_ATTEMPTS: Final = 3
+PAUSED: Final = Text("round.computer_was_paused")
+BEHIND: Final = Text("round.computer_had_fallen_behind_swarm")
 STATE_PAUSE_SECONDS: Final = 2.0
 """Before another attempt to load the state."""
 FRESH_EPOCHS: Final = 3
@@ -57,11 +59,17 @@ class CatchingUp:
     """Whether those who are there were asked for before the first state."""
     _offered = 0
     """If no peer computes, the newest epoch of the states that peers offer: a paused peer has no progress record."""
+    _resting_since: float | None = None
+    """At rest: when that began, in monotonic seconds."""
     _signed: SignedState | None
     """If there is one, no state of other peers is ever loaded."""
 
     def withdraw_from_rounds(self) -> None:
         """Leave pre-arranged rounds."""
+        raise NotImplementedError
+
+    def discard(self, reason: Text) -> None:
+        """Drop what waits for a round."""
         raise NotImplementedError
 
     @property
@@ -215,13 +223,20 @@ class CatchingUp:
         self._enter_epoch()
         give_back()
 
+    def _fall_in(self) -> None:
+        """Behind the others: load the state, or at rest only drop what waits for a round, since `wake` loads it."""
+        if self._resting_since is None:
+            self.catch_up(BEHIND)
+        else:
+            self.discard(BEHIND)
+
     def _come_together(self) -> None:
-        """At the beginning of an epoch: load a state if our parameters may differ from those of the others.
+        """At the beginning of an epoch, unless at rest: load a state if our parameters may differ from those of the others.
 
         So it is too for a peer that was cut off and has gone on alone, faster than the others together: they believe no
         stranger that is epochs ahead, and it would stay alone for ever. Without a state, training goes on as it is.
         """
-        if self._signed is not None or not self.tracker.others:
+        if self._signed is not None or not self.tracker.others or self._resting_since is not None:
             return
         earlier = self.tracker.usual
         with contextlib.suppress(SwarmError):

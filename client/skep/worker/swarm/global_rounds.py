@@ -28,8 +28,8 @@ from skep.core.text import Text
 from skep.worker.connection.watch import Part, part_of
 from skep.worker.process.memory import DroppedInForks
 from skep.worker.swarm.apart import Apart
-from skep.worker.swarm.averaging import averagers, codecs
-from skep.worker.swarm.catching_up import FRESH_EPOCHS, LOOK_SECONDS, STATE_PAUSE_SECONDS, CatchingUp
+from skep.worker.swarm.averaging import averagers, codecs, low_rank
+from skep.worker.swarm.catching_up import BEHIND, FRESH_EPOCHS, LOOK_SECONDS, PAUSED, STATE_PAUSE_SECONDS, CatchingUp
 from skep.worker.swarm.claims import ended_together
 from skep.worker.swarm.optimizers import tensors_of
 from skep.worker.swarm.rounds import Round, RoundFacts
@@ -37,7 +37,6 @@ from skep.worker.swarm.state.uplink import Uplink
 from skep.worker.swarm.strategy import EpochProgress, Participant, StrategyMaker
 from skep.worker.swarm.tracker import LiveProgressTracker, Presence, fetching
 
-PAUSED: Final = Text("round.computer_was_paused")
 RECORD_SECONDS: Final = 20.0
 """Lifetime of our progress record in the DHT; a third of stock's, so that a peer that disappears is dropped sooner."""
 LAST_ROUND_SECONDS: Final = 60.0
@@ -55,7 +54,6 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
 
     scheduled_grads: StepControl | None
     scheduled_state: StepControl | None
-    _resting_since: float | None = None
     _leaving = False
     _company: int | None = None
     """Other peers with a progress record before this computer slept; None once synchronised again."""
@@ -98,7 +96,7 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
             grad_compression=codecs.round_codec(sync.grad_compression, threshold),
             state_averaging_compression=codecs.round_codec(sync.state_compression, threshold),
             load_state_compression=codecs.loading_codec(sync.load_compression, threshold),
-            grad_averager_factory=averagers.gradient_averager(sync, shared),
+            grad_averager_factory=low_rank.gradient_averager(sync, shared),
             averager_opts=shared,
             tracker_opts={"metadata_expiration": RECORD_SECONDS, **fetching(sync.matchmaking_seconds)},
         )
@@ -239,12 +237,11 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
         return rested < LAST_ROUND_SECONDS or (comes and rested + (left or 0.0) < LONGEST_LAST_ROUND_SECONDS)
 
     def _keep_in_step(self, hand_over: Callable[[], None]) -> bool:
-        """Apply results of background averaging, load the state if behind, take part in a round that is due.
+        """Apply results of background averaging, load the state if behind and not at rest, take part in a round that is due.
 
         `hand_over` is called right before a round begins or the gradients are discarded, to count the samples of an
         unfinished step batch. Returns whether the epoch changed. Blocks for as long as a round or a state download
-        takes; at rest it loads no state, which `wake` does. Raises SwarmError when this peer is behind and no peer
-        sends the state.
+        takes. Raises SwarmError when this peer is behind and no peer sends the state.
         """
         before = self.local_epoch
         self.tracker.tell()
@@ -254,24 +251,19 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
             self._look_before_round()
         if self._should_load_state_from_peers():
             hand_over()
-            reason = Text("round.computer_had_fallen_behind_swarm")
-            if self._resting_since is None:
-                self.catch_up(reason)
-            else:
-                self.discard(reason)
+            self._fall_in()
         else:
             self._maybe_schedule_gradient_averaging()
             self._maybe_schedule_state_averaging()
             if self.tracker.ready_to_update_epoch:
                 hand_over()
                 self._update_global_epoch(None)
-                if self._resting_since is None:
-                    self._come_together()
+                self._come_together()
         return bool(self.local_epoch != before)
 
     def load_state_from_peers(self, **_kwargs: Any) -> None:
         """Stock entry point, which retries without limit; ours is bounded."""
-        self.catch_up(Text("round.computer_had_fallen_behind_swarm"))
+        self.catch_up(BEHIND)
 
     def rest(self, *, leaving: bool) -> None:
         """Publish a rate of zero; what is accumulated stays for this epoch's round."""
@@ -288,6 +280,8 @@ class GlobalRounds(CatchingUp, hivemind.Optimizer):
             self.catch_up(PAUSED)
         else:
             self.tracker.report_local_progress(self.local_epoch, self.accumulated)
+            if not self.accumulated:
+                self._come_together()  # it may have missed a round at rest
 
     def find_back(self, hand_over: Callable[[], None]) -> bool:
         """After the computer slept: synchronise; return whether that succeeded. Raises SwarmError.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import math
 import time
@@ -187,16 +188,14 @@ class Evaluator:
         assert self._todo is not None
         begun = self.trainer.stopwatch()
         chunk = self._todo.part(self._done, self.size())
-        try:
-            self._total += self.trainer.loss(chunk) * len(chunk)
-        except (MemoryError, RuntimeError) as error:
-            if not is_lack_of_memory(error):
-                raise
-            _log.warning("the held-out loss is not measured: %s", error)
+        loss = self._loss(chunk)
+        if loss is None:
             self._todo, self._epoch = None, -1
             self._next = time.monotonic() + ASK_AGAIN_SECONDS
+            gc.collect()
             self.trainer.empty_caches()
             return None
+        self._total += loss * len(chunk)
         self._done += len(chunk)
         self._spent += self.trainer.stopwatch() - begun
         if self._done < len(self._todo):
@@ -205,3 +204,13 @@ class Evaluator:
         mean = self._total / self._done
         self._todo = None
         return Evaluation(self._epoch, mean) if math.isfinite(mean) else None
+
+    def _loss(self, chunk: Batch) -> float | None:
+        """None without the memory for it; what the error held is free then."""
+        try:
+            return self.trainer.loss(chunk)
+        except (MemoryError, RuntimeError) as error:
+            if not is_lack_of_memory(error):
+                raise
+            _log.warning("the held-out loss is not measured: %s", error)
+        return None

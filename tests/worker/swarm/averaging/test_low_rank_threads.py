@@ -6,8 +6,9 @@ import threading
 import pytest
 import torch
 
-from skep.worker.swarm.averaging import averagers
-from skep.worker.swarm.averaging.averagers import CheckedGradientAverager, LowRankGradientAverager
+from skep.worker.swarm.averaging import low_rank
+from skep.worker.swarm.averaging.averagers import CheckedGradientAverager
+from skep.worker.swarm.averaging.low_rank import LowRankGradientAverager
 
 
 class Unstarted(LowRankGradientAverager):
@@ -37,7 +38,7 @@ def averager(monkeypatch):
 
     monkeypatch.setattr(CheckedGradientAverager, "_aggregate_with_group", nothing, raising=False)
     for name in ("copies", "finite"):
-        monkeypatch.setattr(averagers, name, seen(name, getattr(averagers, name)))
+        monkeypatch.setattr(low_rank, name, seen(name, getattr(low_rank, name)))
     return made
 
 
