@@ -214,7 +214,7 @@ def test_a_server_that_is_down_is_said(make_shards, server):
     shards = make_shards()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))  # bound but not listening
-        shards._index_address = f"http://127.0.0.1:{probe.getsockname()[1]}/index.json"
+        shards._downloads.index_address = f"http://127.0.0.1:{probe.getsockname()[1]}/index.json"
         assert_failed(fetch(shards, shard), "cannot be reached")
 
 
