@@ -8,7 +8,7 @@ import pytest
 import torch
 from hivemind.averaging.partition import AllreduceException, TensorPartReducer
 
-from skep.worker.swarm.averaging.averagers import MOST_TARGETS
+from skep.worker.swarm.averaging.low_rank import MOST_TARGETS
 from skep.worker.swarm.averaging.reducer import CheckedReducer
 from skep.worker.swarm.averaging.returned import UsualNorms
 from skep.worker.swarm.averaging.robust import LOOSE, TIGHT, Median, Part, RobustMean, mean
