@@ -435,7 +435,7 @@ def test_a_ledger_that_another_program_holds_does_not_delay_the_give_back(make_h
 
         def record(self, project_id: str, contribution: Contribution) -> None:
             if self.held:
-                time.sleep(0.3)
+                time.sleep(0.3)  # the ledger's patience with another program
                 raise FULL
             super().record(project_id, contribution)
 

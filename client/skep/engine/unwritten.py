@@ -61,11 +61,11 @@ class Unwritten:
         while self._rows:
             try:
                 self.catch_up(ledger)
-            except Exception:
+            except Exception:  # whatever it is, the process ends
                 if self._clock() > until:
                     log.exception("what is left cannot be recorded")
                     return
-                time.sleep(LAST_PAUSE_SECONDS)
+                time.sleep(LAST_PAUSE_SECONDS)  # a full disk refuses immediately
 
     def settled(self) -> Iterable[str]:
         """Ids of the contributions that are kept as confirmed or lost."""

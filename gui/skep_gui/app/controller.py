@@ -133,7 +133,6 @@ class Controller:
     def close(self) -> None:
         """Leave the swarm, end the engine and the practice swarm, unlock the home."""
         self._closed.set()
-        self._stop_practice.set()
         self.updates.stop()
         self.packs.stop()
         self.post(m.Quit())

@@ -1,4 +1,4 @@
-"""Downloads end when nobody waits for them: on Leave, on a metered connection, after a failed join."""
+"""Downloads end when they are not needed any more: on Leave, on a metered connection, after a failed join."""
 
 from __future__ import annotations
 

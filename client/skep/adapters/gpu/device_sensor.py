@@ -32,7 +32,7 @@ _OF_SEVERAL: Final[Mapping[Condition, Callable[[Iterable[Any]], Any]]] = {
 HEAT_SECONDS: Final = 1.5
 """Interval of the processor's temperature: its sensors are slow to read, and it changes slowly."""
 LIST_SECONDS: Final = 30.0
-"""While the processor stands for a card that cannot be used, devices are listed again so often."""
+"""Between two lists of the devices, while the processor is read in place of a card that cannot be used."""
 
 
 class DeviceSensor(Polled):

@@ -26,7 +26,9 @@ def add(verbs: Verbs) -> None:
     put = group.verb(
         "set",
         _set,
-        tr("change one setting; a running skep uses it at once, a few when training is started the next time"),
+        tr(
+            "change one setting; a running skep uses it immediately, or some settings when training starts the next time"
+        ),
     )
     for verb in (get, put):
         verb.add_argument("key", metavar=tr("KEY"), help=tr("such as compute.share_away"))

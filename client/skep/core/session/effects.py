@@ -66,7 +66,7 @@ class FetchShard(msgspec.Struct, frozen=True):
 
 
 class StopFetching(msgspec.Struct, frozen=True):
-    """End all downloads: nobody waits for them. What has arrived is kept."""
+    """End all downloads: none is needed any more. What has arrived is kept."""
 
 
 class Record(msgspec.Struct, frozen=True):
